@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What the host must have: programs (and the Debian packages with them), and root."""
+
+import os
+import pathlib
+import shutil
+
+from .errors import VmError
+
+#: program -> Debian package
+PROGRAMS = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "mmdebstrap": "mmdebstrap",
+    "mkfs.ext4": "e2fsprogs",
+    "unshare": "util-linux",
+    "setpriv": "util-linux",
+    "chroot": "coreutils",
+    "dpkg-deb": "dpkg",
+    "apt-get": "apt",
+}
+KEYRING = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+
+def missing_packages():
+    """The Debian packages whose programs or files the host lacks, sorted."""
+    # sbin is not in every user's PATH
+    path = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    missing = {pkg for prog, pkg in PROGRAMS.items() if not shutil.which(prog, path=path)}
+    if not KEYRING.exists():
+        missing.add("debian-archive-keyring")
+    return sorted(missing)
+
+
+def check():
+    """Raise VmError when the host cannot build and run guests."""
+    missing = missing_packages()
+    if missing:
+        raise VmError(f"these packages are missing: {' '.join(missing)}\n"
+                      f"selftests/vm/deps installs them on Debian")
+    if os.geteuid() != 0:
+        raise VmError("root is needed: guests' root file systems are built and the module is "
+                      "compiled in chroots (sudo selftests/vm/vm ...)")
+
+
+def run_log_tail(log, lines=40):
+    """The last LINES lines of a log file, for an error message."""
+    text = pathlib.Path(log).read_text(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
