@@ -226,6 +226,8 @@ driver_loaded() {
 netdev_pair() {
 	NS_A=$(ns_of "$DRIVER_A" sr_a)
 	NS_B=$(ns_of "$DRIVER_B" sr_b)
+	# UC and UD do not get back what a full backlog drops on a busy machine
+	sysctl -qw net.core.netdev_max_backlog=100000
 	[ -z "$NS_A" ] || ip netns add "$NS_A" || return 1
 	[ -z "$NS_B" ] || ip netns add "$NS_B" || return 1
 	ip link add $IF_A address $MAC_A mtu "$MTU" type veth \
