@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * What sroce shares with its user-space provider: the layout that the kernel
+ * publishes for software RoCE (rdma/rdma_user_rxe.h, ABI version 2), so that
+ * rdma-core's stock "rxe" provider drives the device.  The layouts are checked
+ * against that header when the module is compiled (abi.c).
+ *
+ * A queue is a ring in memory that the kernel allocates and the user maps:
+ * struct sroce_queue, then index_mask + 1 elements of 1 << log2_elem_size
+ * bytes.  Indices are taken modulo the size; a ring is full when advancing the
+ * producer would meet the consumer.
+ */
+#ifndef SROCE_ABI_USER_H
+#define SROCE_ABI_USER_H
+
+#include <linux/types.h>
+
+#define SROCE_UVERBS_ABI_VERSION	2
+
+struct sroce_queue {
+	__u32	log2_elem_size;
+	__u32	index_mask;
+	__u32	pad_1[30];
+	__u32	producer_index;
+	__u32	pad_2[31];
+	__u32	consumer_index;
+	__u32	pad_3[31];
+	__u8	data[];
+};
+
+/* Where a queue can be mapped: offset and size for mmap() */
+struct sroce_mmap_info {
+	__aligned_u64	offset;
+	__u32		size;
+	__u32		pad;
+};
+
+struct sroce_sge {
+	__aligned_u64	addr;
+	__u32		length;
+	__u32		lkey;
+};
+
+/*
+ * The data part of a work request: @num_sge scatter/gather entries behind it,
+ * or for an inline request @length bytes of payload.  Of the five other words
+ * the provider writes some; the kernel uses only @length and @num_sge.
+ */
+struct sroce_wqe_data {
+	__u32	length;
+	__u32	resid;
+	__u32	cur_sge;
+	__u32	num_sge;
+	__u32	sge_offset;
+	__u32	reserved;
+};
+
+struct sroce_send_wr {
+	__aligned_u64	wr_id;
+	__u32		reserved;
+	__u32		opcode;		/* enum ib_uverbs_wr_opcode */
+	__u32		send_flags;	/* enum ib_uverbs_send_flags */
+	union {
+		__be32	imm_data;
+		__u32	invalidate_rkey;
+	} ex;
+	union {
+		struct {
+			__aligned_u64	remote_addr;
+			__u32		rkey;
+			__u32		reserved;
+		} rdma;
+		struct {
+			__aligned_u64	remote_addr;
+			__aligned_u64	compare_add;
+			__aligned_u64	swap;
+			__u32		rkey;
+			__u32		reserved;
+		} atomic;
+		struct {
+			__u32	remote_qpn;
+			__u32	remote_qkey;
+			__u16	pkey_index;
+			__u16	reserved;
+			__u32	ah_num;
+		} ud;
+		struct {
+			__aligned_u64	mr;	/* kernel users only: struct ib_mr * */
+			__u32		key;
+			__u32		access;
+		} reg;
+		__u8	size[120];	/* stays, whatever is named above */
+	} wr;
+};
+
+struct sroce_send_wqe {
+	struct sroce_send_wr	wr;
+	__u32			status;
+	__u32			state;
+	__aligned_u64		iova;
+	__u32			mask;
+	__u32			first_psn;
+	__u32			last_psn;
+	__u32			ack_length;
+	__u32			ssn;
+	__u32			has_rd_atomic;
+	struct sroce_wqe_data	data;
+	__u8			payload[];	/* struct sroce_sge[], or inline data */
+};
+
+struct sroce_recv_wqe {
+	__aligned_u64		wr_id;
+	__u32			reserved;
+	__u32			padding;
+	struct sroce_wqe_data	data;
+	struct sroce_sge	sge[];
+};
+
+struct sroce_create_ah_resp {
+	__u32	ah_num;
+	__u32	reserved;
+};
+
+struct sroce_create_cq_resp {
+	struct sroce_mmap_info	mi;
+};
+
+struct sroce_resize_cq_resp {
+	struct sroce_mmap_info	mi;
+};
+
+struct sroce_create_qp_resp {
+	struct sroce_mmap_info	rq_mi;
+	struct sroce_mmap_info	sq_mi;
+};
+
+struct sroce_create_srq_resp {
+	struct sroce_mmap_info	mi;
+	__u32			srq_num;
+	__u32			reserved;
+};
+
+/* On resizing an SRQ: the user address of the mmap info to fill in */
+struct sroce_modify_srq_cmd {
+	__aligned_u64	mmap_info_addr;
+};
+
+#endif /* SROCE_ABI_USER_H */
