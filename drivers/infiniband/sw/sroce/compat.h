@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Every difference between the kernels that sroce builds for, 6.1 to 7.2 */
+#ifndef SROCE_COMPAT_H
+#define SROCE_COMPAT_H
+
+#include <linux/crc32.h>
+#include <linux/timer.h>
+#include <linux/version.h>
+#include <net/flow.h>
+#include <net/inet_dscp.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+/*
+ * crc32_le() is vectorised from 6.15 on; before that only the crypto layer's
+ * "crc32" is (crc32.c has the rest of this).
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+static inline int sroce_crc32_init(void)
+{
+	return 0;
+}
+
+static inline void sroce_crc32_exit(void)
+{
+}
+
+static inline u32 sroce_crc32(u32 crc, const void *data, size_t len)
+{
+	return crc32_le(crc, data, len);
+}
+#else
+int sroce_crc32_init(void);
+void sroce_crc32_exit(void);
+u32 sroce_crc32_update(u32 crc, const void *data, size_t len);
+
+static inline u32 sroce_crc32(u32 crc, const void *data, size_t len)
+{
+	if (len < 128)
+		return crc32_le(crc, data, len);
+	return sroce_crc32_update(crc, data, len);
+}
+#endif
+
+/* del_timer_sync() and friends were renamed; the containers' macro in 6.16 */
+#ifndef timer_container_of
+#define timer_container_of(var, timer, field) from_timer(var, timer, field)
+#endif
+
+static inline void sroce_flowi4_set_tos(struct flowi4 *fl4, u8 tos)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	fl4->flowi4_dscp = inet_dsfield_to_dscp(tos);
+#else
+	fl4->flowi4_tos = tos & INET_DSCP_MASK;
+#endif
+}
+
+/*
+ * Operations whose arguments changed: the driver's own take what all kernels
+ * have, and the kernel gets these.
+ *
+ * create_cq() is given its udata by itself, or from 6.11 on in a bundle.
+ */
+int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		    struct ib_udata *udata);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+static inline int sroce_op_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+				     struct uverbs_attr_bundle *attrs)
+{
+	return sroce_create_cq(ibcq, attr, attrs ? &attrs->driver_udata : NULL);
+}
+#else
+#define sroce_op_create_cq sroce_create_cq
+#endif
+
+/* 7.x: reg_user_mr() has a DMA handle, resize_cq() is resize_user_cq() and unsigned */
+struct ib_mr *sroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+				struct ib_udata *udata);
+int sroce_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+static inline struct ib_mr *sroce_op_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+						 int access, struct ib_dmah *dmah,
+						 struct ib_udata *udata)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return sroce_reg_user_mr(pd, start, length, iova, access, udata);
+}
+
+static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
+{
+	return cqe > S32_MAX ? -EINVAL : sroce_resize_cq(ibcq, cqe, udata);
+}
+
+#define SROCE_OP_RESIZE_CQ	.resize_user_cq
+#else
+#define sroce_op_reg_user_mr	sroce_reg_user_mr
+#define sroce_op_resize_cq	sroce_resize_cq
+#define SROCE_OP_RESIZE_CQ	.resize_cq
+#endif
+
+/* From 6.16 on a device is born in a net namespace; before that in the first one */
+#ifdef ib_alloc_device_with_net
+#define sroce_ib_alloc_device(type, member, net)	ib_alloc_device_with_net(type, member, net)
+#else
+#define sroce_ib_alloc_device(type, member, net)	ib_alloc_device(type, member)
+#endif
+
+#endif /* SROCE_COMPAT_H */
