@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues (IBA volume 1, 10.8.4 and 11.4.2) */
+#include <rdma/uverbs_ioctl.h>
+#include "cq.h"
+#include "device.h"
+
+static int sroce_cq_check_size(struct ib_device *ibdev, u32 cqe)
+{
+	if (cqe && cqe <= SROCE_MAX_CQE)
+		return 0;
+	ibdev_dbg(ibdev, "CQ of %u entries: 1 to %u are possible\n", cqe, SROCE_MAX_CQE);
+	return -EINVAL;
+}
+
+static u32 sroce_cqe_size(const struct sroce_cq *cq)
+{
+	return max(sizeof(struct ib_wc), sizeof(struct ib_uverbs_wc));
+}
+
+/**
+ * sroce_create_cq - ib_device_ops.create_cq
+ * @ibcq: allocated by the core
+ * @attr: number of entries wanted
+ * @udata: the user's call, NULL for a kernel user; answers with
+ *	struct sroce_create_cq_resp
+ *
+ * Return: 0, -EINVAL, -EOPNOTSUPP for flags, -ENOMEM, -EFAULT.
+ */
+int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		    struct ib_udata *udata)
+{
+	struct sroce_create_cq_resp resp = {};
+	struct sroce_cq *cq = to_scq(ibcq);
+	u32 cqe = attr->cqe;
+	int err;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	err = sroce_cq_check_size(ibcq->device, cqe);
+	if (err)
+		return err;
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
+	spin_lock_init(&cq->lock);
+	cq->user = udata;
+	err = sroce_ring_create(&cq->ring, udata, &cqe, sroce_cqe_size(cq), &resp.mi);
+	if (err)
+		return err;
+	if (udata) {
+		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (err) {
+			sroce_ring_destroy(&cq->ring);
+			return err;
+		}
+	}
+	ibcq->cqe = cqe;
+	return 0;
+}
+
+/**
+ * sroce_destroy_cq - ib_device_ops.destroy_cq
+ * @ibcq: CQ that no queue pair uses: the core counts them
+ * @udata: nothing in it
+ *
+ * Return: 0.
+ */
+int sroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	sroce_ring_destroy(&to_scq(ibcq)->ring);
+	return 0;
+}
+
+/* Moves what is not polled yet to a new ring; the caller holds the lock */
+static int sroce_cq_move(struct sroce_cq *cq, struct sroce_ring *to)
+{
+	u32 from = sroce_ring_consumer(&cq->ring);
+
+	if (sroce_ring_distance(&cq->ring, from, cq->ring.index) > to->mask)
+		return -EINVAL;
+	for (; from != cq->ring.index; from = sroce_ring_next(&cq->ring, from)) {
+		memcpy(sroce_ring_element(to, to->index), sroce_ring_element(&cq->ring, from),
+		       1u << to->shift);
+		to->index = sroce_ring_next(to, to->index);
+	}
+	sroce_ring_set_producer(to, to->index);
+	return 0;
+}
+
+/**
+ * sroce_resize_cq - ib_device_ops.resize_cq: a ring of another size
+ * @ibcq: CQ
+ * @cqe: number of entries wanted
+ * @udata: answers with struct sroce_resize_cq_resp
+ *
+ * Return: 0, -EINVAL when there are more completions in it than would fit,
+ * -ENOMEM, -EFAULT.
+ */
+int sroce_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct sroce_resize_cq_resp resp = {};
+	struct sroce_cq *cq = to_scq(ibcq);
+	struct sroce_ring ring;
+	u32 size = cqe;
+	int err;
+
+	err = sroce_cq_check_size(ibcq->device, size);
+	if (err)
+		return err;
+	if (!udata || udata->outlen < sizeof(resp))
+		return -EINVAL;
+	err = sroce_ring_create(&ring, udata, &size, sroce_cqe_size(cq), &resp.mi);
+	if (err)
+		return err;
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (err)
+		goto err_ring;
+
+	spin_lock_bh(&cq->lock);
+	err = sroce_cq_move(cq, &ring);
+	if (!err) {
+		swap(cq->ring, ring);
+		ibcq->cqe = size;
+	}
+	spin_unlock_bh(&cq->lock);
+err_ring:
+	sroce_ring_destroy(&ring);	/* the old one, or on failure the new one */
+	return err;
+}
+
+static void sroce_cq_write_user(struct ib_uverbs_wc *to, const struct ib_wc *wc)
+{
+	*to = (struct ib_uverbs_wc) {
+		.wr_id = wc->wr_id,
+		.status = wc->status,
+		.opcode = wc->opcode,
+		.vendor_err = wc->vendor_err,
+		.byte_len = wc->byte_len,
+		.ex.imm_data = wc->ex.imm_data,
+		.qp_num = wc->qp->qp_num,
+		.src_qp = wc->src_qp,
+		.wc_flags = wc->wc_flags & (IB_WC_GRH | IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE),
+		.pkey_index = wc->pkey_index,
+		.slid = wc->slid,
+		.sl = wc->sl,
+		.dlid_path_bits = wc->dlid_path_bits,
+		.port_num = wc->port_num,
+	};
+}
+
+/**
+ * sroce_cq_add - add a completion
+ * @cq: CQ
+ * @wc: completion
+ * @solicited: it counts for a consumer that asked for solicited events only; an
+ *	error does in any case
+ *
+ * Does not call the consumer: after the queue pair's lock is dropped
+ * sroce_cq_notify() does.
+ * Context: any, under the lock of the queue pair.  Return: 0, or -ENOSPC when
+ * the CQ is or was overrun: the completion is lost, and the queue pair has to
+ * go to the error state.
+ */
+int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
+{
+	struct sroce_ring *ring = &cq->ring;
+	void *to;
+	int err = 0;
+
+	spin_lock_bh(&cq->lock);
+	if (cq->overrun ||
+	    sroce_ring_next(ring, ring->index) == sroce_ring_consumer(ring)) {
+		cq->report |= !cq->overrun;
+		cq->overrun = true;
+		err = -ENOSPC;
+		goto out;
+	}
+	to = sroce_ring_element(ring, ring->index);
+	if (cq->user)
+		sroce_cq_write_user(to, wc);
+	else
+		*(struct ib_wc *)to = *wc;
+	ring->index = sroce_ring_next(ring, ring->index);
+	sroce_ring_set_producer(ring, ring->index);
+	if (cq->armed == IB_CQ_NEXT_COMP ||
+	    (cq->armed == IB_CQ_SOLICITED && (solicited || wc->status != IB_WC_SUCCESS))) {
+		cq->armed = 0;
+		cq->wake = true;
+	}
+out:
+	spin_unlock_bh(&cq->lock);
+	return err;
+}
+
+/**
+ * sroce_cq_notify - call the consumer if there is something to tell
+ * @cq: CQ that the caller keeps alive, with no lock held
+ *
+ * The consumer may post and poll from its handler.
+ */
+void sroce_cq_notify(struct sroce_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ibcq.device,
+		.element.cq = &cq->ibcq,
+		.event = IB_EVENT_CQ_ERR,
+	};
+	bool wake, report;
+
+	if (!READ_ONCE(cq->wake) && !READ_ONCE(cq->report))
+		return;
+	spin_lock_bh(&cq->lock);
+	wake = cq->wake;
+	report = cq->report;
+	cq->wake = false;
+	cq->report = false;
+	spin_unlock_bh(&cq->lock);
+	if (report) {
+		ibdev_warn_ratelimited(cq->ibcq.device,
+				       "CQ overrun: %d entries and none polled in time\n",
+				       cq->ibcq.cqe);
+		if (cq->ibcq.event_handler)
+			cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
+	}
+	if (wake && cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/**
+ * sroce_poll_cq - ib_device_ops.poll_cq, for kernel users
+ * @ibcq: CQ
+ * @num: how many at the most
+ * @wc: where to
+ *
+ * Return: how many there were, or -EINVAL for a user's CQ.
+ */
+int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+{
+	struct sroce_cq *cq = to_scq(ibcq);
+	struct sroce_ring *ring = &cq->ring;
+	u32 index;
+	int n;
+
+	if (cq->user)
+		return -EINVAL;
+	spin_lock_bh(&cq->lock);
+	index = sroce_ring_consumer(ring);
+	for (n = 0; n < num && index != ring->index; n++) {
+		wc[n] = *(struct ib_wc *)sroce_ring_element(ring, index);
+		index = sroce_ring_next(ring, index);
+	}
+	sroce_ring_set_consumer(ring, index);
+	spin_unlock_bh(&cq->lock);
+	return n;
+}
+
+/**
+ * sroce_req_notify_cq - ib_device_ops.req_notify_cq
+ * @ibcq: CQ
+ * @flags: for which completions, and whether to say what was missed
+ *
+ * Return: 0, or 1 when IB_CQ_REPORT_MISSED_EVENTS is asked and there are
+ * completions that were not polled.
+ */
+int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	struct sroce_cq *cq = to_scq(ibcq);
+	enum ib_cq_notify_flags what = flags & IB_CQ_SOLICITED_MASK;
+	int missed = 0;
+
+	spin_lock_bh(&cq->lock);
+	if (cq->armed != IB_CQ_NEXT_COMP)	/* the wider request stays */
+		cq->armed = what;
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		missed = cq->ring.index != sroce_ring_consumer(&cq->ring);
+	spin_unlock_bh(&cq->lock);
+	return missed;
+}

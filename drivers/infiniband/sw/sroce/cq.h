@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completion queues */
+#ifndef SROCE_CQ_H
+#define SROCE_CQ_H
+
+#include <rdma/ib_verbs.h>
+#include "compat.h"
+#include "ring.h"
+
+/**
+ * struct sroce_cq - a completion queue
+ * @ibcq: the core's part
+ * @lock: protects all below; taken inside a queue pair's lock
+ * @ring: the completions: struct ib_uverbs_wc for a user, struct ib_wc for a
+ *	kernel user
+ * @user: which of both
+ * @overrun: an entry was lost; nothing is added any more
+ * @armed: what a notification was requested for, 0 for none
+ * @wake: the consumer is to be notified, as soon as no queue pair's lock is held
+ * @report: likewise the overrun
+ */
+struct sroce_cq {
+	struct ib_cq			ibcq;
+	spinlock_t			lock;
+	struct sroce_ring		ring;
+	bool				user;
+	bool				overrun;
+	enum ib_cq_notify_flags		armed;
+	bool				wake;
+	bool				report;
+};
+
+static inline struct sroce_cq *to_scq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct sroce_cq, ibcq);
+}
+
+int sroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited);
+void sroce_cq_notify(struct sroce_cq *cq);
+
+#endif /* SROCE_CQ_H */

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory regions (IBA volume 1, 10.6).  An access looks its region up by the
+ * index in the key, under RCU, and checks key, PD, permission and range before
+ * a byte moves.
+ */
+#include <linux/atomic.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/iter.h>
+#include "device.h"
+#include "mr.h"
+
+#define SROCE_KEY_INDEX(key)	((key) >> 8)
+
+static struct sroce_mr *sroce_mr_new(struct ib_pd *pd, enum sroce_mr_type type, int access)
+{
+	struct sroce_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return NULL;
+	mr->ibmr.device = pd->device;
+	mr->ibmr.pd = pd;
+	mr->type = type;
+	mr->access = access;
+	spin_lock_init(&mr->lock);
+	return mr;
+}
+
+/* Makes a region visible; from here on accesses may come */
+static int sroce_mr_publish(struct sroce_dev *dev, struct sroce_mr *mr)
+{
+	u32 index;
+	int err;
+
+	err = xa_alloc_cyclic(&dev->mrs, &index, NULL,
+			      XA_LIMIT(1, SROCE_MAX_MR), &dev->mr_next, GFP_KERNEL);
+	if (err < 0)
+		return err == -EBUSY ? -ENOMEM : err;
+	mr->key = index << 8 | get_random_u8();
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+	xa_store(&dev->mrs, index, mr, GFP_KERNEL);
+	return 0;
+}
+
+static void sroce_mr_free(struct sroce_mr *mr)
+{
+	ib_umem_release(mr->umem);
+	kvfree(mr->chunks);
+	kfree(mr);
+}
+
+/**
+ * sroce_get_dma_mr - ib_device_ops.get_dma_mr: a region of all kernel memory
+ * @pd: a kernel user's protection domain
+ * @access: IB_ACCESS_*
+ *
+ * Return: the region, or an ERR_PTR.
+ */
+struct ib_mr *sroce_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct sroce_mr *mr = sroce_mr_new(pd, SROCE_MR_DMA, access);
+	int err;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->length = U64_MAX;
+	mr->valid = true;
+	err = sroce_mr_publish(to_sdev(pd->device), mr);
+	if (err) {
+		sroce_mr_free(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ibmr;
+}
+
+/* Lists the pinned pages in chunks as large as their layout allows */
+static int sroce_mr_fill_user(struct sroce_mr *mr)
+{
+	unsigned long size = ib_umem_find_best_pgsz(mr->umem, ~(PAGE_SIZE - 1) & GENMASK(30, 0),
+						    mr->iova);
+	struct ib_block_iter iter;
+
+	if (!size)
+		return -EINVAL;
+	mr->shift = __ffs(size);
+	mr->offset = mr->iova & (size - 1);
+	mr->max_chunks = ib_umem_num_dma_blocks(mr->umem, size);
+	mr->chunks = kvmalloc_array(mr->max_chunks, sizeof(*mr->chunks), GFP_KERNEL);
+	if (!mr->chunks)
+		return -ENOMEM;
+	rdma_umem_for_each_dma_block(mr->umem, &iter, size)
+		mr->chunks[mr->num_chunks++] =
+			(void *)(uintptr_t)rdma_block_iter_dma_address(&iter);
+	return 0;
+}
+
+/**
+ * sroce_reg_user_mr - ib_device_ops.reg_user_mr: pin and register user memory
+ * @pd: protection domain
+ * @start: user address
+ * @length: bytes
+ * @iova: address to be used for it
+ * @access: IB_ACCESS_*
+ * @udata: nothing in it
+ *
+ * Return: the region, or an ERR_PTR: -EOPNOTSUPP for an access flag that the
+ * device does not have, else what pinning said.
+ */
+struct ib_mr *sroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+				struct ib_udata *udata)
+{
+	struct sroce_dev *dev = to_sdev(pd->device);
+	struct sroce_mr *mr;
+	int err;
+
+	if (access & ~SROCE_ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = sroce_mr_new(pd, SROCE_MR_USER, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iova = iova;
+	mr->length = length;
+	mr->valid = true;
+	mr->umem = ib_umem_get(pd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err_free;
+	}
+	err = sroce_mr_fill_user(mr);
+	if (err)
+		goto err_free;
+	err = sroce_mr_publish(dev, mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	sroce_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/**
+ * sroce_alloc_mr - ib_device_ops.alloc_mr: a fast-registration region
+ * @pd: protection domain
+ * @type: IB_MR_TYPE_MEM_REG; others are refused
+ * @max_num_sg: how many pages it must hold
+ *
+ * Return: the region, not yet registered, or an ERR_PTR.
+ */
+struct ib_mr *sroce_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct sroce_mr *mr;
+	int err = -ENOMEM;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EINVAL);
+	if (!max_num_sg || max_num_sg > SROCE_MAX_FAST_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+	mr = sroce_mr_new(pd, SROCE_MR_FAST, 0);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->max_chunks = max_num_sg;
+	mr->chunks = kvmalloc_array(max_num_sg, sizeof(*mr->chunks), GFP_KERNEL);
+	if (!mr->chunks)
+		goto err_free;
+	err = sroce_mr_publish(to_sdev(pd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	sroce_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+static int sroce_mr_add_chunk(struct ib_mr *ibmr, u64 addr)
+{
+	struct sroce_mr *mr = to_smr(ibmr);
+
+	if (mr->num_chunks == mr->max_chunks)
+		return -ENOMEM;
+	mr->chunks[mr->num_chunks++] = (void *)(uintptr_t)addr;
+	return 0;
+}
+
+/**
+ * sroce_map_mr_sg - ib_device_ops.map_mr_sg: set a region's page list
+ * @ibmr: fast-registration region, not registered now
+ * @sg: DMA-mapped scatterlist; with this device DMA addresses are kernel addresses
+ * @sg_nents: its entries
+ * @sg_offset: where in the first entry to begin; on return, where it stopped
+ *
+ * Return: how many entries fit, or an errno.
+ */
+int sroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		    unsigned int *sg_offset)
+{
+	struct sroce_mr *mr = to_smr(ibmr);
+	int n;
+
+	spin_lock_bh(&mr->lock);
+	mr->num_chunks = 0;
+	n = ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, sroce_mr_add_chunk);
+	mr->shift = ilog2(ibmr->page_size);
+	mr->iova = ibmr->iova;
+	mr->length = ibmr->length;
+	mr->offset = ibmr->iova & (ibmr->page_size - 1);
+	spin_unlock_bh(&mr->lock);
+	return n;
+}
+
+/**
+ * sroce_dereg_mr - ib_device_ops.dereg_mr
+ * @ibmr: region
+ * @udata: nothing in it
+ *
+ * On return no packet touches its memory any more.
+ * Context: process, sleeps.  Return: 0.
+ */
+int sroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct sroce_mr *mr = to_smr(ibmr);
+
+	xa_erase(&to_sdev(ibmr->device)->mrs, SROCE_KEY_INDEX(mr->key));
+	/* accesses under way hold the RCU read lock */
+	synchronize_rcu_expedited();
+	sroce_mr_free(mr);
+	return 0;
+}
+
+/**
+ * sroce_mr_register - carry out a fast registration (IB_WR_REG_MR)
+ * @ibmr: fast-registration region, as the work request names it
+ * @pd: the queue pair's protection domain
+ * @key: its new key; the index in it must be the region's own
+ * @access: IB_ACCESS_* to grant
+ *
+ * Context: any.  Return: 0, or -EINVAL (LOC_QP_OP_ERR or MW_BIND_ERR for the
+ * work request) when the region is in use or is not the queue pair's.
+ */
+int sroce_mr_register(struct ib_mr *ibmr, struct ib_pd *pd, u32 key, int access)
+{
+	struct sroce_mr *mr = to_smr(ibmr);
+	int err = -EINVAL;
+
+	spin_lock_bh(&mr->lock);
+	if (mr->type == SROCE_MR_FAST && !mr->valid && ibmr->pd == pd &&
+	    SROCE_KEY_INDEX(key) == SROCE_KEY_INDEX(mr->key)) {
+		mr->key = key;
+		ibmr->lkey = key;
+		ibmr->rkey = key;
+		mr->access = access;
+		mr->valid = true;
+		err = 0;
+	}
+	spin_unlock_bh(&mr->lock);
+	return err;
+}
+
+/**
+ * sroce_mr_invalidate - carry out a local or remote invalidation, 10.6.5
+ * @dev: device
+ * @pd: the queue pair's protection domain
+ * @key: key of a fast-registration region
+ *
+ * On return no packet touches the region's memory any more.
+ * Context: any.  Return: 0, or -EINVAL when the key is not valid or not one
+ * that can be invalidated.
+ */
+int sroce_mr_invalidate(struct sroce_dev *dev, struct ib_pd *pd, u32 key)
+{
+	struct sroce_mr *mr;
+	int err = -EINVAL;
+
+	rcu_read_lock();
+	mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(key));
+	if (mr && mr->type == SROCE_MR_FAST && mr->ibmr.pd == pd) {
+		spin_lock_bh(&mr->lock);
+		if (mr->valid && mr->key == key) {
+			mr->valid = false;
+			err = 0;
+		}
+		spin_unlock_bh(&mr->lock);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/* May @pd access @length bytes at @va through @mr by @key? */
+static bool sroce_mr_allows(const struct sroce_mr *mr, struct ib_pd *pd, u32 key, u64 va,
+			    u64 length, int access)
+{
+	return mr->key == key && mr->valid && mr->ibmr.pd == pd &&
+	       (mr->access & access) == access &&
+	       va >= mr->iova && va - mr->iova <= mr->length &&
+	       length <= mr->length - (va - mr->iova);
+}
+
+/*
+ * The region of @key, with its lock held if it is of a kind that has one, or
+ * NULL.  Call under rcu_read_lock(), end with sroce_mr_end().
+ */
+static struct sroce_mr *sroce_mr_begin(struct sroce_dev *dev, struct ib_pd *pd, u32 key, u64 va,
+				       u64 length, int access)
+{
+	struct sroce_mr *mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(key));
+
+	if (!mr)
+		return NULL;
+	if (mr->type == SROCE_MR_FAST)
+		spin_lock_bh(&mr->lock);
+	if (sroce_mr_allows(mr, pd, key, va, length, access))
+		return mr;
+	if (mr->type == SROCE_MR_FAST)
+		spin_unlock_bh(&mr->lock);
+	return NULL;
+}
+
+static void sroce_mr_end(struct sroce_mr *mr)
+{
+	if (mr->type == SROCE_MR_FAST)
+		spin_unlock_bh(&mr->lock);
+}
+
+/* A kernel address that someone gave us: is all of it memory? */
+static bool sroce_kernel_range_ok(u64 addr, u64 length)
+{
+	if (!length)
+		return true;
+	return addr + length > addr && virt_addr_valid((void *)(uintptr_t)addr) &&
+	       virt_addr_valid((void *)(uintptr_t)(addr + length - 1));
+}
+
+static void sroce_move(void *mem, void *buf, u32 length, int access)
+{
+	if (access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE))
+		memcpy(mem, buf, length);
+	else
+		memcpy(buf, mem, length);
+}
+
+static int sroce_move_kernel(u64 va, void *buf, u32 length, int access)
+{
+	if (!sroce_kernel_range_ok(va, length))
+		return -EFAULT;
+	sroce_move((void *)(uintptr_t)va, buf, length, access);
+	return 0;
+}
+
+/* Kernel address of the memory at @va, and how much follows it in one piece */
+static void *sroce_mr_address(const struct sroce_mr *mr, u64 va, u64 *run)
+{
+	u64 at = va - mr->iova + mr->offset;
+	u64 in_chunk = at & ((1ull << mr->shift) - 1);
+
+	*run = (1ull << mr->shift) - in_chunk;
+	return mr->chunks[at >> mr->shift] + in_chunk;
+}
+
+static int sroce_mr_move(const struct sroce_mr *mr, u64 va, void *buf, u32 length, int access)
+{
+	u64 run;
+
+	if (mr->type == SROCE_MR_DMA)
+		return sroce_move_kernel(va, buf, length, access);
+	while (length) {
+		void *mem = sroce_mr_address(mr, va, &run);
+		u32 n = min_t(u64, length, run);
+
+		sroce_move(mem, buf, n, access);
+		va += n;
+		buf += n;
+		length -= n;
+	}
+	return 0;
+}
+
+/**
+ * sroce_mr_check - may a remote peer access this memory? (9.7.5.2.4)
+ * @dev: device
+ * @pd: the queue pair's protection domain
+ * @rkey: key
+ * @va: address
+ * @length: bytes; a length of 0 is always granted
+ * @access: IB_ACCESS_REMOTE_*
+ *
+ * Context: any.  Return: 0 or -EACCES.
+ */
+int sroce_mr_check(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, u64 length,
+		   int access)
+{
+	struct sroce_mr *mr;
+
+	if (!length)
+		return 0;
+	rcu_read_lock();
+	mr = sroce_mr_begin(dev, pd, rkey, va, length, access);
+	if (mr)
+		sroce_mr_end(mr);
+	rcu_read_unlock();
+	return mr ? 0 : -EACCES;
+}
+
+/**
+ * sroce_mr_copy - move bytes between registered memory and a buffer
+ * @dev: device
+ * @pd: the queue pair's protection domain
+ * @rkey: key
+ * @va: address
+ * @buf: kernel buffer
+ * @length: bytes; 0 is always granted
+ * @access: the one permission needed; a write permission moves from @buf
+ *
+ * Context: any.  Return: 0; -EACCES, nothing moved; -EFAULT for an address
+ * that is no memory.
+ */
+int sroce_mr_copy(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, void *buf,
+		  u32 length, int access)
+{
+	struct sroce_mr *mr;
+	int err = -EACCES;
+
+	if (!length)
+		return 0;
+	rcu_read_lock();
+	mr = sroce_mr_begin(dev, pd, rkey, va, length, access);
+	if (mr) {
+		err = sroce_mr_move(mr, va, buf, length, access);
+		sroce_mr_end(mr);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+static u64 sroce_atomic_word(atomic64_t *word, bool compare, u64 compare_with, u64 swap_add)
+{
+	if (compare)
+		return atomic64_cmpxchg(word, compare_with, swap_add);
+	return atomic64_fetch_add(swap_add, word);
+}
+
+/**
+ * sroce_mr_atomic - carry out an atomic operation on registered memory, 9.4.5
+ * @dev: device
+ * @pd: the queue pair's protection domain
+ * @rkey: key
+ * @va: address
+ * @compare: compare and swap, else fetch and add
+ * @compare_with: what to compare with
+ * @swap_add: what to store or to add
+ * @original: where to put what was there
+ *
+ * The operation is atomic with respect to the CPUs as well.
+ * Context: any.  Return: 0, -EACCES, or -EINVAL when @va is not aligned.
+ */
+int sroce_mr_atomic(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, bool compare,
+		    u64 compare_with, u64 swap_add, u64 *original)
+{
+	struct sroce_mr *mr;
+	int err = -EACCES;
+	void *mem;
+	u64 run;
+
+	rcu_read_lock();
+	mr = sroce_mr_begin(dev, pd, rkey, va, sizeof(u64), IB_ACCESS_REMOTE_ATOMIC);
+	if (!mr)
+		goto out;
+	if (mr->type == SROCE_MR_DMA)
+		mem = sroce_kernel_range_ok(va, sizeof(u64)) ? (void *)(uintptr_t)va : NULL;
+	else
+		mem = sroce_mr_address(mr, va, &run);
+	if (!mem) {
+		err = -EACCES;
+	} else if (!IS_ALIGNED(va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64))) {
+		err = -EINVAL;
+	} else {
+		*original = sroce_atomic_word(mem, compare, compare_with, swap_add);
+		err = 0;
+	}
+	sroce_mr_end(mr);
+out:
+	rcu_read_unlock();
+	return err;
+}
+
+/* One entry of a list: the reserved key 0 is all memory, for kernel users only */
+static int sroce_sge_copy(struct sroce_dev *dev, struct ib_pd *pd, const struct sroce_sge *sge,
+			  u32 offset, void *buf, u32 length, int access)
+{
+	if (!sge->lkey && !pd->uobject)
+		return sroce_move_kernel(sge->addr + offset, buf, length, access);
+	return sroce_mr_copy(dev, pd, sge->lkey, sge->addr + offset, buf, length, access);
+}
+
+/**
+ * sroce_sgl_copy - move bytes between a scatter/gather list and a buffer
+ * @dev: device
+ * @pd: the queue pair's protection domain
+ * @sgl: list, under the lock of its queue pair
+ * @offset: where in the message to begin, bytes
+ * @buf: kernel buffer
+ * @length: bytes; @offset + @length must not exceed the list's total
+ * @access: IB_ACCESS_LOCAL_WRITE moves from @buf, 0 into it
+ *
+ * Return: 0, or -EACCES or -EFAULT (LOC_PROT_ERR) after moving some of it.
+ */
+int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl,
+		   u32 offset, void *buf, u32 length, int access)
+{
+	if (WARN_ON_ONCE((u64)offset + length > sgl->total))
+		return -EFAULT;
+	if (offset < sgl->cur_start) {
+		sgl->cur = 0;
+		sgl->cur_start = 0;
+	}
+	while (length) {
+		const struct sroce_sge *sge = &sgl->sge[sgl->cur];
+		u32 at = offset - sgl->cur_start;
+		u32 n;
+		int err;
+
+		if (at >= sge->length) {
+			sgl->cur_start += sge->length;
+			sgl->cur++;
+			continue;
+		}
+		n = min(length, sge->length - at);
+		err = sroce_sge_copy(dev, pd, sge, at, buf, n, access);
+		if (err)
+			return err;
+		buf += n;
+		offset += n;
+		length -= n;
+	}
+	return 0;
+}
+
+/**
+ * sroce_sgl_check - are all keys of a list good for its addresses?
+ * @dev: device
+ * @pd: the queue pair's protection domain
+ * @sgl: list, under the lock of its queue pair
+ * @access: IB_ACCESS_LOCAL_WRITE, or 0 for reading
+ *
+ * Return: 0 or -EACCES.
+ */
+int sroce_sgl_check(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl, int access)
+{
+	u32 i;
+
+	for (i = 0; i < sgl->num; i++) {
+		const struct sroce_sge *sge = &sgl->sge[i];
+
+		if (!sge->lkey && !pd->uobject)
+			continue;
+		if (sroce_mr_check(dev, pd, sge->lkey, sge->addr, sge->length, access))
+			return -EACCES;
+	}
+	return 0;
+}
+
+/**
+ * sroce_sgl_load - copy a scatter/gather list out of a work request
+ * @sgl: list to fill, under the lock of its queue pair
+ * @max: how many entries it can hold
+ * @from: entries, which the user may change at any time: read once
+ * @num: how many
+ *
+ * Return: 0, or -EINVAL when there are too many or more than 2 GiB in all.
+ */
+int sroce_sgl_load(struct sroce_sgl *sgl, u32 max, const struct sroce_sge *from, u32 num)
+{
+	u64 total = 0;
+	u32 i;
+
+	if (num > max)
+		return -EINVAL;
+	for (i = 0; i < num; i++) {
+		struct sroce_sge *sge = &sgl->sge[i];
+
+		sge->addr = READ_ONCE(from[i].addr);
+		sge->length = READ_ONCE(from[i].length);
+		sge->lkey = READ_ONCE(from[i].lkey);
+		total += sge->length;
+	}
+	if (total > SROCE_MAX_MESSAGE)
+		return -EINVAL;
+	sgl->total = total;
+	sgl->num = num;
+	sgl->cur = 0;
+	sgl->cur_start = 0;
+	return 0;
+}

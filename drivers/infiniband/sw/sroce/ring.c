@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Memory of rings, and its mapping into user space */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
+#include "ring.h"
+
+/*
+ * Lives from sroce_ring_create() to the last put of @entry: the core holds a
+ * reference while an mmap() call is under way.  The pages themselves stay as
+ * long as any process maps them.
+ */
+struct sroce_ring_map {
+	struct rdma_user_mmap_entry	entry;
+	struct sroce_queue		*queue;
+};
+
+static int sroce_ring_expose(struct sroce_ring *ring, struct ib_udata *udata, size_t size,
+			     struct sroce_mmap_info *mi)
+{
+	struct ib_ucontext *context = rdma_udata_to_uverbs_attr_bundle(udata)->context;
+	struct sroce_ring_map *map;
+	int err;
+
+	map = kzalloc(sizeof(*map), GFP_KERNEL);
+	if (!map)
+		return -ENOMEM;
+	map->queue = ring->queue;
+	err = rdma_user_mmap_entry_insert(context, &map->entry, size);
+	if (err) {
+		kfree(map);
+		return err;
+	}
+	ring->map = map;
+	mi->offset = rdma_user_mmap_get_offset(&map->entry);
+	mi->size = size;
+	mi->pad = 0;
+	return 0;
+}
+
+/**
+ * sroce_ring_create - allocate a ring
+ * @ring: ring to set up
+ * @udata: the user's call, NULL for a kernel user
+ * @elements: how many elements it must hold at least; on return, how many it can
+ * @element_size: bytes of an element, rounded up to a power of two
+ * @mi: for a user's ring, where to say how it is mapped
+ *
+ * Context: process.  Return: 0, -EINVAL for an absurd size, -ENOMEM.
+ */
+int sroce_ring_create(struct sroce_ring *ring, struct ib_udata *udata, u32 *elements,
+		      u32 element_size, struct sroce_mmap_info *mi)
+{
+	u64 slots = roundup_pow_of_two((u64)*elements + 1);
+	u8 shift = order_base_2(element_size);
+	u64 size = PAGE_ALIGN(sizeof(struct sroce_queue) + (slots << shift));
+	int err;
+
+	if (size > S32_MAX)
+		return -EINVAL;
+	memset(ring, 0, sizeof(*ring));
+	ring->queue = vmalloc_user(size);
+	if (!ring->queue)
+		return -ENOMEM;
+	ring->mask = slots - 1;
+	ring->shift = shift;
+	ring->queue->log2_elem_size = shift;
+	ring->queue->index_mask = ring->mask;
+	if (udata) {
+		err = sroce_ring_expose(ring, udata, size, mi);
+		if (err) {
+			vfree(ring->queue);
+			ring->queue = NULL;
+			return err;
+		}
+	}
+	*elements = ring->mask;
+	return 0;
+}
+
+/**
+ * sroce_ring_destroy - free a ring
+ * @ring: ring that nothing uses any more; one never created is left alone
+ *
+ * Context: process.
+ */
+void sroce_ring_destroy(struct sroce_ring *ring)
+{
+	if (ring->map)
+		rdma_user_mmap_entry_remove(&ring->map->entry);
+	else
+		vfree(ring->queue);
+	ring->queue = NULL;
+	ring->map = NULL;
+}
+
+/**
+ * sroce_mmap_free - ib_device_ops.mmap_free: the last reference is gone
+ * @entry: entry of a ring
+ */
+void sroce_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct sroce_ring_map *map = container_of(entry, struct sroce_ring_map, entry);
+
+	vfree(map->queue);
+	kfree(map);
+}
+
+/**
+ * sroce_mmap - ib_device_ops.mmap: map a ring
+ * @context: the user's context
+ * @vma: offset and size as struct sroce_mmap_info said
+ *
+ * Return: 0, or -EINVAL when there is no ring of that offset and size.
+ */
+int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry = rdma_user_mmap_entry_get(context, vma);
+	int err;
+
+	if (!entry)
+		return -EINVAL;
+	err = remap_vmalloc_range(vma, container_of(entry, struct sroce_ring_map, entry)->queue, 0);
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Rings: the send, receive and completion queues.  For a user's queue the ring
+ * is in memory that the user maps and can write at any time: its indices are
+ * masked when read, its geometry is kept in struct sroce_ring, and what is in
+ * an element is copied once before it is believed.
+ */
+#ifndef SROCE_RING_H
+#define SROCE_RING_H
+
+#include <rdma/ib_verbs.h>
+#include <rdma/sroce-abi.h>
+
+struct sroce_ring_map;
+
+/**
+ * struct sroce_ring - the kernel's own view of a ring
+ * @queue: the shared part
+ * @map: what lets the user map it, NULL for a kernel user's ring
+ * @mask: number of elements less one
+ * @index: the kernel's side of the ring (consumer of work requests, producer
+ *	of completions), always masked
+ * @shift: log2 of an element's size
+ *
+ * Whoever uses a ring has a lock of its own that protects @index.
+ */
+struct sroce_ring {
+	struct sroce_queue	*queue;
+	struct sroce_ring_map	*map;
+	u32			mask;
+	u32			index;
+	u8			shift;
+};
+
+int sroce_ring_create(struct sroce_ring *ring, struct ib_udata *udata, u32 *elements,
+		      u32 element_size, struct sroce_mmap_info *mi);
+void sroce_ring_destroy(struct sroce_ring *ring);
+int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
+void sroce_mmap_free(struct rdma_user_mmap_entry *entry);
+
+static inline void *sroce_ring_element(const struct sroce_ring *ring, u32 index)
+{
+	return ring->queue->data + ((size_t)(index & ring->mask) << ring->shift);
+}
+
+static inline u32 sroce_ring_next(const struct sroce_ring *ring, u32 index)
+{
+	return (index + 1) & ring->mask;
+}
+
+/* Elements from index @from up to and without @to */
+static inline u32 sroce_ring_distance(const struct sroce_ring *ring, u32 from, u32 to)
+{
+	return (to - from) & ring->mask;
+}
+
+/* What the producer has published; pairs with its release */
+static inline u32 sroce_ring_producer(const struct sroce_ring *ring)
+{
+	return smp_load_acquire(&ring->queue->producer_index) & ring->mask;
+}
+
+/* What the consumer has published; pairs with its release */
+static inline u32 sroce_ring_consumer(const struct sroce_ring *ring)
+{
+	return smp_load_acquire(&ring->queue->consumer_index) & ring->mask;
+}
+
+static inline void sroce_ring_set_producer(struct sroce_ring *ring, u32 index)
+{
+	smp_store_release(&ring->queue->producer_index, index & ring->mask);
+}
+
+static inline void sroce_ring_set_consumer(struct sroce_ring *ring, u32 index)
+{
+	smp_store_release(&ring->queue->consumer_index, index & ring->mask);
+}
+
+#endif /* SROCE_RING_H */
