@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What requester and responder have in common: building packets */
+#include "build.h"
+#include "port.h"
+#include "qp.h"
+
+static u8 sroce_service(const struct sroce_qp *qp)
+{
+	switch (qp->ibqp.qp_type) {
+	case IB_QPT_RC:
+		return SROCE_RC;
+	case IB_QPT_UC:
+		return SROCE_UC;
+	default:
+		return SROCE_UD;
+	}
+}
+
+static u32 sroce_eth_bytes(const struct sroce_qp *qp, u8 opcode)
+{
+	return sroce_ops[opcode].eth + (sroce_qp_is_datagram(qp) ? SROCE_DETH_BYTES : 0);
+}
+
+/**
+ * sroce_build_flush - hand the frame of a burst on to transmission
+ * @qp: queue pair, locked
+ * @burst: burst; one without a frame is left alone
+ */
+void sroce_build_flush(struct sroce_qp *qp, struct sroce_burst *burst)
+{
+	struct sk_buff *skb = sroce_burst_end(burst);
+
+	if (skb)
+		__skb_queue_tail(&qp->tx, skb);
+}
+
+static void sroce_build_bth(struct sroce_qp *qp, struct sroce_build *b)
+{
+	struct sroce_bth *bth = b->packet;
+
+	bth->opcode = sroce_service(qp) | b->opcode;
+	bth->flags = SROCE_BTH_MIGREQ | sroce_pad(b->length) << SROCE_BTH_PAD_SHIFT |
+		     (b->solicited ? SROCE_BTH_SE : 0);
+	bth->pkey = htons(sroce_port_pkey(qp->dev, b->pkey_index));
+	bth->qpn = htonl(b->qpn & SROCE_QPN_MASK);
+	bth->psn = htonl((b->psn & SROCE_PSN_MASK) | (b->ask ? SROCE_BTH_ACKREQ : 0));
+}
+
+/**
+ * sroce_build_begin - find room for a packet and write its BTH and pad
+ * @qp: queue pair, locked
+ * @burst: burst that it joins if it fits; else that is handed on, and another begun
+ * @b: packet
+ *
+ * After it the caller writes headers and payload and calls sroce_build_end().
+ * Return: 0; -ENOMEM; -ENETUNREACH when there is no route: the packet counts as
+ * sent and lost.
+ */
+int sroce_build_begin(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b)
+{
+	u32 eth = sroce_eth_bytes(qp, b->opcode);
+	u32 pad = sroce_pad(b->length);
+	int err;
+
+	b->bytes = sizeof(struct sroce_bth) + eth + b->length + pad + SROCE_ICRC_BYTES;
+	b->packet = NULL;
+	if (sroce_burst_fits(burst, b->av, b->bytes))
+		b->packet = sroce_burst_add(burst, b->bytes);
+	if (!b->packet) {
+		sroce_build_flush(qp, burst);
+		err = sroce_burst_begin(burst, b->av, qp->ip_id, b->bytes);
+		if (err)
+			return err;
+		b->packet = sroce_burst_add(burst, b->bytes);
+		if (!b->packet)
+			return -ENOMEM;
+	}
+	qp->ip_id++;
+	sroce_build_bth(qp, b);
+	b->eth = b->packet + sizeof(struct sroce_bth);
+	b->payload = b->eth + eth;
+	memset(b->payload + b->length, 0, pad);
+	return 0;
+}
+
+/**
+ * sroce_build_end - compute the ICRC of a packet that is complete
+ * @qp: queue pair, locked
+ * @burst: its burst
+ * @b: packet
+ */
+void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b)
+{
+	sroce_burst_seal(burst, b->packet, b->bytes);
+}
+
+/**
+ * sroce_build_cancel - take back a packet that could not be completed
+ * @qp: queue pair, locked
+ * @burst: its burst
+ * @b: packet, the last that sroce_build_begin() was called for
+ */
+void sroce_build_cancel(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b)
+{
+	sroce_burst_remove(burst, b->bytes);
+	qp->ip_id--;
+}

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requester's receiving side: acknowledgements and responses into progress
+ * and completions (IBA volume 1, 9.7.5 and 9.9), and what to do when none come.
+ */
+#include "build.h"
+#include "complete.h"
+#include "mr.h"
+#include "qp.h"
+#include "send.h"
+
+/* RNR NAK timer codes in units of 10 us, 9.7.5.2.8 (table 46) */
+static const u32 sroce_rnr_10us[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288,
+	16384, 24576, 32768, 49152,
+};
+
+static unsigned long sroce_rnr_jiffies(u8 code)
+{
+	return usecs_to_jiffies(sroce_rnr_10us[code & 0x1f] * 10) + 1;
+}
+
+/* The transport timer, 9.7.6.1.3: 4.096 us * 2^timeout; 0 is for ever */
+static unsigned long sroce_ack_jiffies(const struct sroce_qp *qp)
+{
+	return nsecs_to_jiffies(4096ull << qp->attr.timeout) + 2;
+}
+
+static void sroce_arm(struct sroce_qp *qp, unsigned long delay)
+{
+	struct sroce_requester *req = &qp->req;
+
+	req->deadline = jiffies + delay;
+	req->armed = true;
+	/* a timer that fires too early sets itself again */
+	if (!timer_pending(&req->timer) || time_before(req->deadline, req->timer.expires))
+		mod_timer(&req->timer, req->deadline);
+}
+
+/**
+ * sroce_complete_rearm - set the transport timer if something is under way
+ * @qp: queue pair, locked
+ *
+ * What is armed already stays.
+ */
+void sroce_complete_rearm(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+
+	if (qp->ibqp.qp_type != IB_QPT_RC || req->rnr_wait)
+		return;
+	if (req->una == req->psn_max || !qp->attr.timeout)
+		req->armed = false;
+	else if (!req->armed)
+		sroce_arm(qp, sroce_ack_jiffies(qp));
+}
+
+static const enum ib_wc_opcode sroce_wc_opcodes[] = {
+	[IB_WR_RDMA_WRITE]		= IB_WC_RDMA_WRITE,
+	[IB_WR_RDMA_WRITE_WITH_IMM]	= IB_WC_RDMA_WRITE,
+	[IB_WR_SEND]			= IB_WC_SEND,
+	[IB_WR_SEND_WITH_IMM]		= IB_WC_SEND,
+	[IB_WR_SEND_WITH_INV]		= IB_WC_SEND,
+	[IB_WR_RDMA_READ]		= IB_WC_RDMA_READ,
+	[IB_WR_ATOMIC_CMP_AND_SWP]	= IB_WC_COMP_SWAP,
+	[IB_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
+	[IB_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
+	[IB_WR_REG_MR]			= IB_WC_REG_MR,
+};
+
+static enum ib_wc_opcode sroce_wc_opcode(u32 wr_opcode)
+{
+	return wr_opcode < ARRAY_SIZE(sroce_wc_opcodes) ? sroce_wc_opcodes[wr_opcode] : IB_WC_SEND;
+}
+
+static void sroce_complete_cqe(struct sroce_qp *qp, u64 wr_id, u32 wr_opcode, u32 length,
+			       enum ib_wc_status status)
+{
+	struct ib_wc wc = {
+		.wr_id = wr_id,
+		.status = status,
+		.opcode = sroce_wc_opcode(wr_opcode),
+		.qp = &qp->ibqp,
+		.port_num = SROCE_PORT,
+	};
+
+	if (wc.opcode == IB_WC_RDMA_READ || wc.opcode == IB_WC_COMP_SWAP ||
+	    wc.opcode == IB_WC_FETCH_ADD)
+		wc.byte_len = length;
+	if (status == IB_WC_WR_FLUSH_ERR)
+		sroce_count(qp->dev, SROCE_CNT_REQ_CQE_FLUSH);
+	else if (status != IB_WC_SUCCESS)
+		sroce_count(qp->dev, SROCE_CNT_REQ_CQE_ERROR);
+	sroce_qp_complete(qp, qp->ibqp.send_cq, &wc, false);
+}
+
+/* Takes the oldest request out of the queue */
+static void sroce_retire(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 slot = req->ring.index;
+
+	req->ring.index = sroce_ring_next(&req->ring, slot);
+	if (req->next == slot)
+		req->next = req->ring.index;
+	if (req->fresh == slot)
+		req->fresh = req->ring.index;
+	sroce_ring_set_consumer(&req->ring, req->ring.index);
+}
+
+/* Does everything of this request lie behind us? */
+static bool sroce_is_done(const struct sroce_qp *qp, const struct sroce_swqe *wqe)
+{
+	u32 end = sroce_psn_add(wqe->first_psn, wqe->packets);
+
+	if (wqe->state != SROCE_WQE_SENDING)
+		return true;
+	if (wqe->opcode == IB_WR_RDMA_READ || wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+	    wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD)
+		return false;
+	return sroce_psn_diff(qp->req.una, end) >= 0;
+}
+
+/* Send queue error: datagrams and UC go on receiving, 10.3.1.6 */
+static void sroce_send_queue_error(struct sroce_qp *qp)
+{
+	if (qp->ibqp.qp_type == IB_QPT_RC) {
+		sroce_qp_error(qp);
+		return;
+	}
+	qp->state = IB_QPS_SQE;
+	qp->attr.qp_state = IB_QPS_SQE;
+	sroce_complete_flush(qp);
+}
+
+static void sroce_check_drained(struct sroce_qp *qp)
+{
+	const struct sroce_requester *req = &qp->req;
+
+	if (qp->state != IB_QPS_SQD || qp->sq_drained || req->ring.index != req->fresh)
+		return;
+	qp->sq_drained = true;
+	qp->attr.sq_draining = 0;
+	if (qp->attr.en_sqd_async_notify)
+		sroce_qp_event(qp, IB_EVENT_SQ_DRAINED);
+}
+
+/**
+ * sroce_complete_done - complete the requests that are done, in their order
+ * @qp: queue pair, locked
+ *
+ * One that failed takes the queue pair to an error state when its turn comes.
+ */
+void sroce_complete_done(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+
+	while (req->ring.index != req->fresh) {
+		const struct sroce_swqe *wqe = &req->wqes[req->ring.index];
+		bool failed = wqe->state == SROCE_WQE_FAILED;
+
+		if (!sroce_is_done(qp, wqe))
+			break;
+		sroce_retire(qp);	/* before its completion can be seen */
+		if (failed || qp->sig_type == IB_SIGNAL_ALL_WR || wqe->flags & IB_SEND_SIGNALED)
+			sroce_complete_cqe(qp, wqe->wr_id, wqe->opcode, wqe->length, wqe->status);
+		if (failed) {
+			sroce_send_queue_error(qp);
+			return;
+		}
+	}
+	sroce_check_drained(qp);
+}
+
+/**
+ * sroce_complete_flush - complete everything in the send queue as flushed
+ * @qp: queue pair, locked, in an error state
+ */
+void sroce_complete_flush(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 producer = sroce_ring_producer(&req->ring);
+
+	req->armed = false;
+	req->rnr_wait = false;
+	req->rd_atomic = 0;
+	while (req->ring.index != producer) {
+		u32 slot = req->ring.index;
+		const struct sroce_send_wqe *ring = sroce_ring_element(&req->ring, slot);
+		u64 wr_id = READ_ONCE(ring->wr.wr_id);
+		u32 opcode = READ_ONCE(ring->wr.opcode);
+
+		sroce_retire(qp);
+		sroce_complete_cqe(qp, wr_id, opcode, 0, IB_WC_WR_FLUSH_ERR);
+	}
+	req->next = producer;
+	req->fresh = producer;
+	req->psn = req->psn_end;
+	req->psn_max = req->psn_end;
+	req->una = req->psn_end;
+}
+
+/* The request that @psn belongs to becomes the next to be sent from */
+static void sroce_seek(struct sroce_qp *qp, u32 psn)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 slot;
+
+	req->psn = psn;
+	for (slot = req->ring.index; slot != req->fresh; slot = sroce_ring_next(&req->ring, slot)) {
+		const struct sroce_swqe *wqe = &req->wqes[slot];
+
+		if (sroce_psn_diff(psn, sroce_psn_add(wqe->first_psn, wqe->packets)) < 0)
+			break;
+	}
+	req->next = slot;
+}
+
+/* Progress: everything before @psn is acknowledged */
+static void sroce_progress(struct sroce_qp *qp, u32 psn)
+{
+	struct sroce_requester *req = &qp->req;
+
+	if (sroce_psn_diff(psn, req->una) <= 0)
+		return;
+	req->una = psn;
+	req->retries = qp->attr.retry_cnt;
+	req->rnr_retries = qp->attr.rnr_retry;
+	req->armed = false;
+	if (sroce_psn_diff(psn, req->psn) > 0)
+		sroce_seek(qp, psn);
+}
+
+static struct sroce_swqe *sroce_oldest(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+
+	return req->ring.index == req->fresh ? NULL : &req->wqes[req->ring.index];
+}
+
+/* The oldest request fails with @status, and with it the queue pair */
+static void sroce_fail_oldest(struct sroce_qp *qp, enum ib_wc_status status)
+{
+	struct sroce_swqe *wqe = sroce_oldest(qp);
+
+	if (!wqe)
+		return;
+	wqe->state = SROCE_WQE_FAILED;
+	wqe->status = status;
+	sroce_complete_done(qp);
+}
+
+/* Send again, from the oldest packet that is not acknowledged, 9.9.2.4 */
+static void sroce_repeat(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+
+	if (req->retries == 0) {
+		sroce_count(qp->dev, SROCE_CNT_RETRY_EXCEEDED);
+		ibdev_dbg(&qp->dev->ibdev, "QP %u: no answer from QP %u at PSN %u\n",
+			  qp->ibqp.qp_num, qp->attr.dest_qp_num, req->una);
+		sroce_fail_oldest(qp, IB_WC_RETRY_EXC_ERR);
+		return;
+	}
+	req->retries--;
+	req->psn_asked = req->una;
+	sroce_seek(qp, req->una);
+	req->armed = false;
+}
+
+/*
+ * Acknowledges everything before @psn, as far as nothing in between needs a
+ * response of its own: a missing one is an implied NAK (9.9.2.4.2).  False then.
+ */
+static bool sroce_acknowledge(struct sroce_qp *qp, u32 psn)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 slot;
+
+	for (slot = req->ring.index; slot != req->fresh; slot = sroce_ring_next(&req->ring, slot)) {
+		const struct sroce_swqe *wqe = &req->wqes[slot];
+		bool responds = wqe->state == SROCE_WQE_SENDING &&
+				(wqe->opcode == IB_WR_RDMA_READ ||
+				 wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+				 wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD);
+
+		if (sroce_psn_diff(psn, wqe->first_psn) <= 0)
+			break;
+		if (responds) {
+			if (sroce_psn_diff(wqe->first_psn, req->una) > 0)
+				sroce_progress(qp, wqe->first_psn);
+			return psn == req->una;
+		}
+	}
+	sroce_progress(qp, psn);
+	return true;
+}
+
+static void sroce_implied_nak(struct sroce_qp *qp)
+{
+	sroce_count(qp->dev, SROCE_CNT_IMPLIED_NAK);
+	sroce_complete_done(qp);
+	/* nothing to repeat when that is under way already */
+	if (qp->state != IB_QPS_ERR && sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
+		sroce_repeat(qp);
+}
+
+static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
+{
+	struct sroce_requester *req = &qp->req;
+
+	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_RCVD);
+	if (!req->rnr_retries) {
+		sroce_fail_oldest(qp, IB_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
+		req->rnr_retries--;
+	sroce_seek(qp, req->una);
+	req->psn_asked = req->una;
+	req->rnr_wait = true;
+	sroce_arm(qp, sroce_rnr_jiffies(code));
+}
+
+static void sroce_nak(struct sroce_qp *qp, u8 syndrome)
+{
+	switch (syndrome) {
+	case SROCE_NAK_PSN:
+		sroce_count(qp->dev, SROCE_CNT_PACKET_SEQ_ERR);
+		if (sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
+			sroce_repeat(qp);
+		break;
+	case SROCE_NAK_INVALID:
+		sroce_count(qp->dev, SROCE_CNT_REQ_REMOTE_INVALID);
+		sroce_fail_oldest(qp, IB_WC_REM_INV_REQ_ERR);
+		break;
+	case SROCE_NAK_ACCESS:
+		sroce_count(qp->dev, SROCE_CNT_REQ_REMOTE_ACCESS);
+		sroce_fail_oldest(qp, IB_WC_REM_ACCESS_ERR);
+		break;
+	case SROCE_NAK_OPERATIONAL:
+		sroce_fail_oldest(qp, IB_WC_REM_OP_ERR);
+		break;
+	}
+}
+
+/* ACK, NAK or RNR NAK, 9.7.5.1 */
+static void sroce_complete_ack(struct sroce_qp *qp, const struct sroce_packet *packet, u8 syndrome)
+{
+	u8 kind = syndrome & SROCE_SYNDROME_MASK;
+
+	if (kind == SROCE_ACK) {
+		if (!sroce_acknowledge(qp, sroce_psn_add(packet->psn, 1)))
+			sroce_implied_nak(qp);
+		return;
+	}
+	/* a NAK says that everything before it arrived */
+	if (!sroce_acknowledge(qp, packet->psn)) {
+		sroce_implied_nak(qp);
+		return;
+	}
+	sroce_complete_done(qp);
+	if (qp->state == IB_QPS_ERR || packet->psn != qp->req.una)
+		return;
+	if (kind == SROCE_RNR_NAK)
+		sroce_rnr_nak(qp, syndrome & SROCE_VALUE_MASK);
+	else if (kind == SROCE_NAK)
+		sroce_nak(qp, syndrome);
+}
+
+static enum ib_wc_status sroce_scatter(struct sroce_qp *qp, u32 offset, const void *from,
+				       u32 length)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 slot = req->ring.index;
+
+	if (!length)
+		return IB_WC_SUCCESS;
+	if (!req->scatter_valid || req->scatter_slot != slot) {
+		req->scatter_valid = !sroce_send_load_sgl(qp, slot, req->scatter);
+		req->scatter_slot = slot;
+		if (!req->scatter_valid)
+			return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (sroce_sgl_copy(qp->dev, qp->ibqp.pd, req->scatter, offset, (void *)from, length,
+			   IB_ACCESS_LOCAL_WRITE))
+		return IB_WC_LOC_PROT_ERR;
+	return IB_WC_SUCCESS;
+}
+
+static void sroce_response_done(struct sroce_qp *qp, struct sroce_swqe *wqe)
+{
+	wqe->state = SROCE_WQE_DONE;
+	qp->req.scatter_valid = false;
+	if (qp->req.rd_atomic)
+		qp->req.rd_atomic--;
+}
+
+/* Is the packet what a READ response has to be here? (9.7.5.1.6) */
+static bool sroce_read_response_ok(const struct sroce_qp *qp, const struct sroce_swqe *wqe,
+				   const struct sroce_packet *packet, u32 index)
+{
+	bool last = index == wqe->packets - 1;
+	u32 remains = wqe->length - index * qp->mtu;
+
+	/* a request may have been for the rest only, so FIRST can be in the middle */
+	if (last != !!(packet->op->flags & SROCE_OP_END) &&
+	    !(packet->op->flags & SROCE_OP_END && wqe->packets > (1u << 22)))
+		return false;
+	return packet->length == min(remains, qp->mtu);
+}
+
+static void sroce_complete_read(struct sroce_qp *qp, struct sroce_swqe *wqe,
+				const struct sroce_packet *packet)
+{
+	u32 index = sroce_psn_diff(packet->psn, wqe->first_psn) & SROCE_PSN_MASK;
+	enum ib_wc_status status;
+
+	if (!sroce_read_response_ok(qp, wqe, packet, index)) {
+		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
+		return;
+	}
+	status = sroce_scatter(qp, index * qp->mtu, packet->payload, packet->length);
+	if (status != IB_WC_SUCCESS) {
+		sroce_fail_oldest(qp, status);
+		return;
+	}
+	sroce_progress(qp, sroce_psn_add(packet->psn, 1));
+	if (index == wqe->packets - 1)
+		sroce_response_done(qp, wqe);
+}
+
+static void sroce_complete_atomic(struct sroce_qp *qp, struct sroce_swqe *wqe,
+				  const struct sroce_packet *packet)
+{
+	enum ib_wc_status status;
+	__be64 wire;
+	u64 original;
+
+	memcpy(&wire, packet->eth + SROCE_AETH_BYTES, sizeof(wire));
+	original = be64_to_cpu(wire);
+	status = sroce_scatter(qp, 0, &original, sizeof(original));
+	if (status != IB_WC_SUCCESS) {
+		sroce_fail_oldest(qp, status);
+		return;
+	}
+	sroce_progress(qp, sroce_psn_add(packet->psn, 1));
+	sroce_response_done(qp, wqe);
+}
+
+/* A READ or atomic response */
+static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	bool read = packet->op->flags & SROCE_OP_READ;
+	struct sroce_swqe *wqe;
+
+	if (!sroce_acknowledge(qp, packet->psn)) {
+		sroce_implied_nak(qp);
+		return;
+	}
+	sroce_complete_done(qp);
+	wqe = sroce_oldest(qp);
+	if (!wqe || packet->psn != qp->req.una)
+		return;
+	if (wqe->state == SROCE_WQE_SENDING && wqe->opcode == IB_WR_RDMA_READ && read)
+		sroce_complete_read(qp, wqe, packet);
+	else if (wqe->state == SROCE_WQE_SENDING && !read &&
+		 (wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+		  wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD))
+		sroce_complete_atomic(qp, wqe, packet);
+	else
+		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
+}
+
+/**
+ * sroce_complete_packet - take an acknowledgement or a response
+ * @qp: RC queue pair, locked
+ * @packet: packet of an opcode with SROCE_OP_RESPONSE
+ *
+ * The caller then calls sroce_send_run().
+ */
+void sroce_complete_packet(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_requester *req = &qp->req;
+	u8 syndrome = SROCE_ACK;
+
+	if (!req->wqes || (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD))
+		return;
+	/* for a packet never sent, or acknowledged long ago: a ghost, 9.7.5.1.1 */
+	if (sroce_psn_diff(packet->psn, req->una) < 0 ||
+	    sroce_psn_diff(packet->psn, req->psn_max) >= 0)
+		return;
+	if (packet->op->flags & SROCE_OP_AETH)
+		syndrome = be32_to_cpu(*(const __be32 *)packet->eth) >> 24;
+	if (packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC))
+		sroce_complete_response(qp, packet);
+	else
+		sroce_complete_ack(qp, packet, syndrome);
+	sroce_complete_done(qp);
+}
+
+/* Time is up: for an unready receiver to be tried again, or for an answer */
+static void sroce_time_up(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+
+	req->armed = false;
+	if (req->rnr_wait) {
+		req->rnr_wait = false;
+	} else if (req->una != req->psn_max) {
+		sroce_count(qp->dev, SROCE_CNT_ACK_TIMEOUT);
+		sroce_repeat(qp);
+	}
+	sroce_send_run(qp);
+}
+
+/**
+ * sroce_complete_timer - the requester's timer fired
+ * @timer: the timer
+ *
+ * Context: softirq.  The queue pair is there: its destruction waits for this.
+ */
+void sroce_complete_timer(struct timer_list *timer)
+{
+	struct sroce_qp *qp = timer_container_of(qp, timer, req.timer);
+	struct sroce_requester *req = &qp->req;
+
+	spin_lock_bh(&qp->lock);
+	if (req->armed && !qp->dead) {
+		if (time_before(jiffies, req->deadline))
+			mod_timer(&req->timer, req->deadline);
+		else
+			sroce_time_up(qp);
+	}
+	sroce_qp_unlock(qp);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The requester's receiving side */
+#ifndef SROCE_COMPLETE_H
+#define SROCE_COMPLETE_H
+
+#include <linux/timer.h>
+
+struct sroce_qp;
+struct sroce_packet;
+
+void sroce_complete_packet(struct sroce_qp *qp, const struct sroce_packet *packet);
+void sroce_complete_done(struct sroce_qp *qp);
+void sroce_complete_flush(struct sroce_qp *qp);
+void sroce_complete_rearm(struct sroce_qp *qp);
+void sroce_complete_timer(struct timer_list *timer);
+
+#endif /* SROCE_COMPLETE_H */

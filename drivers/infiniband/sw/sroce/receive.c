@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Frames from the IP stack to queue pairs.
+ *
+ * A netfilter hook, last at LOCAL_IN, sees every datagram that is delivered on
+ * this host, super-packets whole.  Requests are executed and answers taken here
+ * and now, on this CPU, with the queue pair locked once for all packets of a
+ * frame that are for it.
+ */
+#include <linux/netfilter.h>
+#include <linux/rcupdate.h>
+#include <rdma/ib_addr.h>
+#include "complete.h"
+#include "device.h"
+#include "encap.h"
+#include "gid.h"
+#include "mcast.h"
+#include "port.h"
+#include "qp.h"
+#include "receive.h"
+#include "respond.h"
+#include "send.h"
+
+static bool sroce_service_ok(const struct sroce_qp *qp, u8 opcode)
+{
+	switch (qp->ibqp.qp_type) {
+	case IB_QPT_RC:
+		return (opcode & SROCE_SERVICE_MASK) == SROCE_RC;
+	case IB_QPT_UC:
+		return (opcode & SROCE_SERVICE_MASK) == SROCE_UC &&
+		       (opcode & SROCE_OPCODE_MASK) <= SROCE_WRITE_ONLY_IMM;
+	default:
+		return opcode == (SROCE_UD | SROCE_SEND_ONLY) ||
+		       opcode == (SROCE_UD | SROCE_SEND_ONLY_IMM);
+	}
+}
+
+/*
+ * Takes a packet apart: header version, opcode, lengths (9.6.1.1).  False when
+ * it makes no sense.
+ */
+static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_frame *frame,
+			       const void *data, u32 length)
+{
+	const struct sroce_bth *bth = data;
+	u32 headers, pad;
+
+	packet->frame = frame;
+	packet->bth = bth;
+	packet->opcode = bth->opcode;
+	packet->op = &sroce_ops[bth->opcode & SROCE_OPCODE_MASK];
+	packet->psn = be32_to_cpu(bth->psn) & SROCE_PSN_MASK;
+	if (!packet->op->flags || bth->flags & SROCE_BTH_TVER_MASK)
+		return false;
+	headers = sizeof(*bth) + packet->op->eth;
+	if ((bth->opcode & SROCE_SERVICE_MASK) == SROCE_UD)
+		headers += SROCE_DETH_BYTES;
+	pad = (bth->flags & SROCE_BTH_PAD_MASK) >> SROCE_BTH_PAD_SHIFT;
+	if (length < headers + pad + SROCE_ICRC_BYTES)
+		return false;
+	packet->length = length - headers - pad - SROCE_ICRC_BYTES;
+	if (!(packet->op->flags & SROCE_OP_PAYLOAD) && packet->op->flags != 0 &&
+	    packet->length)
+		return false;
+	if ((packet->length + pad) & 3)
+		return false;
+	packet->eth = bth + 1;
+	packet->payload = data + headers;
+	return true;
+}
+
+/* What has to be right whatever the service (9.6.1.4); counts what is not */
+static bool sroce_packet_for(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	u16 index;
+
+	if (!sroce_port_pkey_match(qp->dev, be16_to_cpu(packet->bth->pkey), &index)) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_PKEY);
+		return false;
+	}
+	if (!sroce_service_ok(qp, packet->opcode)) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_WRONG_SERVICE);
+		return false;
+	}
+	if (!sroce_qp_can_receive(qp)) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_WRONG_STATE);
+		return false;
+	}
+	if (!sroce_qp_is_datagram(qp) && !sroce_frame_of_path(packet->frame, qp->av)) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_PATH);
+		return false;
+	}
+	return true;
+}
+
+/* Hands one packet of a frame to its queue pair, which is locked */
+static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *frame,
+				 u32 offset, u32 length)
+{
+	const void *data = sroce_frame_packet(frame, offset, length);
+	struct sroce_packet packet;
+
+	if (!data || length < sizeof(struct sroce_bth) + SROCE_ICRC_BYTES) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_MALFORMED);
+		return;
+	}
+	if (!sroce_frame_icrc_ok(frame, offset, data, length)) {
+		sroce_count(qp->dev, SROCE_CNT_ICRC_ERRORS);
+		return;
+	}
+	if (!sroce_packet_parse(&packet, frame, data, length)) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_MALFORMED);
+		return;
+	}
+	if (!sroce_packet_for(qp, &packet))
+		return;
+	sroce_count(qp->dev, SROCE_CNT_RCVD_PKTS);
+	sroce_count_add(qp->dev, SROCE_CNT_RCVD_BYTES, length);
+	if (packet.op->flags & SROCE_OP_RESPONSE)
+		sroce_complete_packet(qp, &packet);
+	else
+		sroce_respond_packet(qp, &packet);
+}
+
+/* The frame's packets for this queue pair are through: answer, and go on sending */
+static void sroce_receive_finish(struct sroce_qp *qp)
+{
+	if (!qp)
+		return;
+	if (qp->ibqp.qp_type == IB_QPT_RC) {
+		sroce_respond_run(qp);
+		sroce_send_run(qp);
+	}
+	sroce_qp_unlock(qp);
+	sroce_qp_put(qp);
+}
+
+static struct sroce_qp *sroce_receive_begin(const struct sroce_gid *gid, u32 qpn)
+{
+	struct sroce_qp *qp = sroce_qp_find(gid->dev, qpn);
+
+	if (qp)
+		spin_lock_bh(&qp->lock);
+	return qp;
+}
+
+/* The destination of the packet at @offset, or 0, which is nobody's here */
+static u32 sroce_frame_qpn(const struct sroce_frame *frame, u32 offset)
+{
+	const struct sroce_bth *bth;
+
+	if (offset + sizeof(*bth) > frame->length)
+		return 0;
+	bth = sroce_frame_packet(frame, offset, sizeof(*bth));
+	return bth ? be32_to_cpu(bth->qpn) & SROCE_QPN_MASK : 0;
+}
+
+static void sroce_receive_unicast(struct sroce_frame *frame, const struct sroce_gid *gid)
+{
+	struct sroce_qp *qp = NULL;
+	u32 offset, length;
+
+	sroce_count(gid->dev, SROCE_CNT_RCVD_FRAMES);
+	frame->vlan_id = gid->vlan_id;
+	for (offset = 0; offset < frame->length; offset += frame->segment) {
+		u32 qpn = sroce_frame_qpn(frame, offset);
+
+		length = min(frame->segment, frame->length - offset);
+		if (!qp || qp->ibqp.qp_num != qpn) {
+			sroce_receive_finish(qp);
+			qp = sroce_receive_begin(gid, qpn);
+		}
+		if (qp)
+			sroce_receive_packet(qp, frame, offset, length);
+		else
+			sroce_count(gid->dev, SROCE_CNT_RCV_NO_QP);
+	}
+	sroce_receive_finish(qp);
+}
+
+/* To all queue pairs of the group; false when there is none */
+static bool sroce_receive_multicast(struct sroce_frame *frame)
+{
+	struct sroce_qp *qp;
+	u32 offset, after = 0;
+	bool any = false;
+
+	frame->vlan_id = 0xffff;
+	while ((after = sroce_mcast_find(frame->net, &frame->daddr, after, &qp))) {
+		any = true;
+		spin_lock_bh(&qp->lock);
+		for (offset = 0; offset < frame->length; offset += frame->segment)
+			if (sroce_frame_qpn(frame, offset) == SROCE_QPN_MULTICAST)
+				sroce_receive_packet(qp, frame, offset,
+						     min(frame->segment, frame->length - offset));
+		sroce_receive_finish(qp);
+	}
+	return any;
+}
+
+/* Is the in-tree driver here too, so that the packet may be for it? */
+static bool sroce_other_driver(const struct sroce_gid *gid)
+{
+	struct net_device *netdev = rcu_dereference(gid->dev->netdev);
+	struct ib_device *other;
+
+	if (!netdev)
+		return false;
+	other = ib_device_get_by_netdev(netdev, RDMA_DRIVER_RXE);
+	if (!other)
+		return false;
+	ib_device_put(other);
+	return true;
+}
+
+static bool sroce_is_for_other(const struct sroce_frame *frame, const struct sroce_gid *gid)
+{
+	struct sroce_qp *qp = sroce_qp_find(gid->dev, sroce_frame_qpn(frame, 0));
+
+	if (qp) {
+		sroce_qp_put(qp);
+		return false;
+	}
+	return sroce_other_driver(gid);
+}
+
+/* Takes the frame if it is for us: conntrack must learn of that as if it went on */
+static unsigned int sroce_receive_stolen(struct sk_buff *skb)
+{
+	consume_skb(skb);
+	return NF_STOLEN;
+}
+
+static bool sroce_receive_confirm(struct sk_buff *skb)
+{
+	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
+
+	return !hook || !hook->confirm || hook->confirm(skb) == NF_ACCEPT;
+}
+
+static unsigned int sroce_receive(struct sroce_frame *frame)
+{
+	const struct sroce_gid *gid;
+
+	if (!frame->length || !frame->segment || frame->segment > frame->length)
+		return NF_ACCEPT;
+	if (rdma_is_multicast_addr((struct in6_addr *)&frame->daddr))
+		return sroce_receive_multicast(frame) ? sroce_receive_stolen(frame->skb) : NF_ACCEPT;
+	gid = sroce_gid_find(frame->net, &frame->daddr, NULL);
+	if (!gid || sroce_is_for_other(frame, gid))
+		return NF_ACCEPT;
+	if (!sroce_receive_confirm(frame->skb))
+		return NF_DROP;
+	sroce_receive_unicast(frame, gid);
+	return sroce_receive_stolen(frame->skb);
+}
+
+/**
+ * sroce_receive_ipv4 - netfilter hook at LOCAL_IN, IPv4
+ * @priv: nothing
+ * @skb: frame, its data at the IPv4 header
+ * @state: namespace
+ *
+ * Context: RCU read section, softirqs disabled.  Return: NF_STOLEN for a frame
+ * of ours, NF_ACCEPT for any other.
+ */
+unsigned int sroce_receive_ipv4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct sroce_frame frame;
+
+	if (!sroce_frame_parse_ipv4(&frame, skb, state->net))
+		return NF_ACCEPT;
+	return sroce_receive(&frame);
+}
+
+/**
+ * sroce_receive_ipv6 - netfilter hook at LOCAL_IN, IPv6
+ * @priv: nothing
+ * @skb: frame, its data at the IPv6 header
+ * @state: namespace
+ *
+ * Context: RCU read section, softirqs disabled.  Return: as sroce_receive_ipv4().
+ */
+unsigned int sroce_receive_ipv6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct sroce_frame frame;
+
+	if (!sroce_frame_parse_ipv6(&frame, skb, state->net))
+		return NF_ACCEPT;
+	return sroce_receive(&frame);
+}

@@ -1,0 +1,750 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The responder: requests into memory and receive completions, and what is
+ * answered (IBA volume 1, 9.7.4, 9.7.5 and 9.7.7; for UC 9.8, for UD 9.8.3).
+ *
+ * Answers leave in the order of the requests.  READ responses and atomics wait
+ * as "resources"; an ACK, or a NAK, which says more, follows behind them.
+ */
+#include <linux/if_vlan.h>
+#include "build.h"
+#include "mr.h"
+#include "qp.h"
+#include "respond.h"
+
+#define SROCE_UD_GRH_BYTES	40
+
+static bool sroce_is_rc(const struct sroce_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_RC;
+}
+
+/* Completes the work request that the message went to */
+static void sroce_recv_complete(struct sroce_qp *qp, struct ib_wc *wc, bool solicited)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	wc->wr_id = resp->recv.wr_id;
+	wc->qp = &qp->ibqp;
+	wc->port_num = SROCE_PORT;
+	resp->recv.valid = false;
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		sroce_count(qp->dev, SROCE_CNT_RESP_CQE_FLUSH);
+	else if (wc->status != IB_WC_SUCCESS)
+		sroce_count(qp->dev, SROCE_CNT_RESP_CQE_ERROR);
+	sroce_qp_complete(qp, qp->ibqp.recv_cq, wc, solicited);
+}
+
+static void sroce_recv_fail(struct sroce_qp *qp, enum ib_wc_status status)
+{
+	struct ib_wc wc = { .status = status, .opcode = IB_WC_RECV };
+
+	if (qp->resp.recv.valid)
+		sroce_recv_complete(qp, &wc, true);
+}
+
+/* Takes a receive work request: 0, -EAGAIN when there is none, -EINVAL for a bad one */
+static int sroce_recv_take(struct sroce_qp *qp)
+{
+	struct sroce_responder *resp = &qp->resp;
+	int err;
+
+	if (resp->recv.valid)
+		return 0;
+	if (qp->ibqp.srq)
+		return sroce_srq_take(to_ssrq(qp->ibqp.srq), &resp->recv);
+	spin_lock_bh(&resp->rq.lock);
+	err = sroce_rq_take(&resp->rq, &resp->recv);
+	spin_unlock_bh(&resp->rq.lock);
+	return err;
+}
+
+/**
+ * sroce_respond_flush - complete all receive work requests as flushed
+ * @qp: queue pair, locked, in the error state
+ *
+ * Those of an SRQ stay there; the consumer gets an event instead, 10.3.1.5.
+ */
+void sroce_respond_flush(struct sroce_qp *qp)
+{
+	sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
+	if (qp->ibqp.srq)
+		return;
+	while (sroce_recv_take(qp) != -EAGAIN)
+		sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
+}
+
+/*
+ * The request is refused for good (9.7.5.2): the NAK goes out behind the answers
+ * to earlier requests, and with it the queue pair to the error state.  What the
+ * consumer is told depends on whose fault it is.
+ */
+static void sroce_refuse(struct sroce_qp *qp, u8 nak, enum ib_wc_status status)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	if (status != IB_WC_SUCCESS)
+		sroce_recv_fail(qp, status);
+	if (!sroce_is_rc(qp)) {
+		if (status != IB_WC_SUCCESS)
+			sroce_qp_error(qp);
+		resp->message = 0;
+		return;
+	}
+	resp->nak = nak;
+	resp->nak_psn = resp->psn;
+	resp->failed = true;
+	if (status == IB_WC_SUCCESS)
+		sroce_qp_event(qp, nak == SROCE_NAK_ACCESS ? IB_EVENT_QP_ACCESS_ERR :
+				   IB_EVENT_QP_REQ_ERR);
+}
+
+static void sroce_refuse_access(struct sroce_qp *qp)
+{
+	sroce_count(qp->dev, SROCE_CNT_RESP_REMOTE_ACCESS);
+	sroce_refuse(qp, SROCE_NAK_ACCESS, IB_WC_SUCCESS);
+}
+
+static void sroce_refuse_invalid(struct sroce_qp *qp)
+{
+	sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_SUCCESS);
+}
+
+/* A receive work request for the message, or what its absence calls for; false then */
+static bool sroce_recv_need(struct sroce_qp *qp)
+{
+	struct sroce_responder *resp = &qp->resp;
+	int err = sroce_recv_take(qp);
+
+	if (!err)
+		return true;
+	if (err == -EINVAL) {
+		sroce_refuse(qp, SROCE_NAK_OPERATIONAL, IB_WC_LOC_QP_OP_ERR);
+		return false;
+	}
+	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_SENT);
+	if (sroce_is_rc(qp)) {
+		resp->nak = SROCE_RNR_NAK | (qp->attr.min_rnr_timer & SROCE_VALUE_MASK);
+		resp->nak_psn = resp->psn;
+		resp->nak_sent = true;
+	} else {
+		resp->message = 0;	/* UC loses the message, 9.8.2.2.3 */
+	}
+	return false;
+}
+
+/* Puts a SEND's payload into the receive buffer; false when that failed */
+static bool sroce_recv_write(struct sroce_qp *qp, u32 offset, const void *from, u32 length)
+{
+	struct sroce_sgl *sgl = qp->resp.recv.sgl;
+
+	if ((u64)offset + length > sgl->total) {
+		sroce_count(qp->dev, SROCE_CNT_RESP_LENGTH);
+		sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_LOC_LEN_ERR);
+		return false;
+	}
+	if (length && sroce_sgl_copy(qp->dev, qp->ibqp.pd, sgl, offset, (void *)from, length,
+				     IB_ACCESS_LOCAL_WRITE)) {
+		sroce_refuse(qp, SROCE_NAK_OPERATIONAL, IB_WC_LOC_PROT_ERR);
+		return false;
+	}
+	return true;
+}
+
+static __be32 sroce_last_word(const struct sroce_packet *packet)
+{
+	return *(const __be32 *)(packet->payload - SROCE_IMM_BYTES);
+}
+
+static bool sroce_is_solicited(const struct sroce_packet *packet)
+{
+	return packet->bth->flags & SROCE_BTH_SE;
+}
+
+/* The message is complete: tell the consumer if it used a receive work request */
+static bool sroce_message_end(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+	struct ib_wc wc = {
+		.status = IB_WC_SUCCESS,
+		.opcode = packet->op->flags & SROCE_OP_WRITE ?
+			  IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV,
+		.byte_len = resp->offset,
+		.src_qp = qp->attr.dest_qp_num,
+	};
+
+	if (packet->op->flags & SROCE_OP_IMM) {
+		wc.ex.imm_data = sroce_last_word(packet);
+		wc.wc_flags |= IB_WC_WITH_IMM;
+	}
+	if (packet->op->flags & SROCE_OP_IETH) {
+		wc.ex.invalidate_rkey = be32_to_cpu(sroce_last_word(packet));
+		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
+		if (sroce_mr_invalidate(qp->dev, qp->ibqp.pd, wc.ex.invalidate_rkey)) {
+			sroce_refuse_access(qp);
+			return false;
+		}
+	}
+	if (resp->recv.valid)
+		sroce_recv_complete(qp, &wc, sroce_is_solicited(packet));
+	resp->message = 0;
+	return true;
+}
+
+/* Payloads of FIRST and MIDDLE are the path MTU, of LAST at least a byte, 9.7.4.1.6 */
+static bool sroce_length_ok(const struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	if (!(packet->op->flags & SROCE_OP_END))
+		return packet->length == qp->mtu;
+	if (!(packet->op->flags & SROCE_OP_START) && !packet->length)
+		return false;
+	return packet->length <= qp->mtu;
+}
+
+/* Does the packet continue what is under way? (9.7.4.1.2, table 48) */
+static bool sroce_sequence_ok(const struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	if (packet->op->flags & SROCE_OP_START)
+		return !qp->resp.message;
+	return qp->resp.message == (packet->op->flags & (SROCE_OP_SEND | SROCE_OP_WRITE));
+}
+
+static bool sroce_respond_send(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	if (packet->op->flags & SROCE_OP_START) {
+		if (!sroce_recv_need(qp))
+			return false;
+		resp->message = SROCE_OP_SEND;
+		resp->offset = 0;
+	}
+	if (!sroce_recv_write(qp, resp->offset, packet->payload, packet->length))
+		return false;
+	resp->offset += packet->length;
+	return !(packet->op->flags & SROCE_OP_END) || sroce_message_end(qp, packet);
+}
+
+/* The RETH of a WRITE: may all of it be written, and is the length right? */
+static bool sroce_write_start(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_reth *reth = packet->eth;
+	struct sroce_responder *resp = &qp->resp;
+
+	resp->va = be64_to_cpu(reth->va);
+	resp->rkey = be32_to_cpu(reth->rkey);
+	resp->length = be32_to_cpu(reth->length);
+	resp->offset = 0;
+	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE) ||
+	    resp->length > SROCE_MAX_MESSAGE) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	if (sroce_mr_check(qp->dev, qp->ibqp.pd, resp->rkey, resp->va, resp->length,
+			   IB_ACCESS_REMOTE_WRITE)) {
+		sroce_refuse_access(qp);
+		return false;
+	}
+	resp->message = SROCE_OP_WRITE;
+	return true;
+}
+
+static bool sroce_respond_write(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+	bool end = packet->op->flags & SROCE_OP_END;
+	u64 total;
+
+	if (packet->op->flags & SROCE_OP_START && !sroce_write_start(qp, packet))
+		return false;
+	total = (u64)resp->offset + packet->length;
+	if (end ? total != resp->length : total >= resp->length) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	if (packet->op->flags & SROCE_OP_IMM && !sroce_recv_need(qp)) {
+		/* the packet comes again, with its message */
+		if (packet->op->flags & SROCE_OP_START)
+			resp->message = 0;
+		return false;
+	}
+	if (sroce_mr_copy(qp->dev, qp->ibqp.pd, resp->rkey, resp->va + resp->offset,
+			  (void *)packet->payload, packet->length, IB_ACCESS_REMOTE_WRITE)) {
+		sroce_refuse_access(qp);
+		return false;
+	}
+	resp->offset = total;
+	if (packet->op->flags & SROCE_OP_START)
+		sroce_count(qp->dev, SROCE_CNT_WRITE_REQUESTS);
+	return !end || sroce_message_end(qp, packet);
+}
+
+static struct sroce_resource *sroce_resource(struct sroce_responder *resp, u32 number)
+{
+	return &resp->resources[number % resp->num_resources];
+}
+
+/* A resource for a new request, or NULL when the peer has too many under way */
+static struct sroce_resource *sroce_resource_new(struct sroce_qp *qp)
+{
+	struct sroce_responder *resp = &qp->resp;
+	struct sroce_resource *res;
+
+	if (!resp->num_resources)
+		return NULL;
+	res = sroce_resource(resp, resp->resource_end);
+	if (res->pending)
+		return NULL;
+	memset(res, 0, sizeof(*res));
+	return res;
+}
+
+static void sroce_resource_add(struct sroce_qp *qp, struct sroce_resource *res, u32 packets)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	res->first_psn = resp->psn;
+	res->packets = packets;
+	res->msn = resp->msn + 1;
+	res->pending = true;
+	resp->resource_end++;
+	resp->psn = sroce_psn_add(resp->psn, packets - 1);	/* the caller adds the last */
+}
+
+static bool sroce_respond_read(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_reth *reth = packet->eth;
+	u32 length = be32_to_cpu(reth->length);
+	struct sroce_resource *res;
+
+	res = sroce_resource_new(qp);
+	if (!res || !(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_READ) ||
+	    length > SROCE_MAX_MESSAGE) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	res->va = be64_to_cpu(reth->va);
+	res->rkey = be32_to_cpu(reth->rkey);
+	res->length = length;
+	if (sroce_mr_check(qp->dev, qp->ibqp.pd, res->rkey, res->va, length,
+			   IB_ACCESS_REMOTE_READ)) {
+		sroce_refuse_access(qp);
+		return false;
+	}
+	sroce_count(qp->dev, SROCE_CNT_READ_REQUESTS);
+	sroce_resource_add(qp, res, max(1u, DIV_ROUND_UP(length, qp->mtu)));
+	return true;
+}
+
+static bool sroce_respond_atomic(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_atomic_eth *eth = packet->eth;
+	bool compare = (packet->opcode & SROCE_OPCODE_MASK) == SROCE_COMPARE_SWAP;
+	struct sroce_resource *res;
+	int err;
+
+	res = sroce_resource_new(qp);
+	if (!res || !(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_ATOMIC)) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	err = sroce_mr_atomic(qp->dev, qp->ibqp.pd, be32_to_cpu(eth->rkey), be64_to_cpu(eth->va),
+			      compare, be64_to_cpu(eth->compare), be64_to_cpu(eth->swap_add),
+			      &res->original);
+	if (err == -EINVAL) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	if (err) {
+		sroce_refuse_access(qp);
+		return false;
+	}
+	sroce_count(qp->dev, SROCE_CNT_ATOMIC_REQUESTS);
+	res->atomic = true;
+	sroce_resource_add(qp, res, 1);
+	return true;
+}
+
+/* The resource that a repeated request is about, and its number */
+static struct sroce_resource *sroce_resource_find(struct sroce_qp *qp, u32 psn, bool atomic,
+						  u32 *number)
+{
+	struct sroce_responder *resp = &qp->resp;
+	u32 n = min(resp->resource_end, resp->num_resources);
+
+	for (*number = resp->resource_end; n--; ) {
+		struct sroce_resource *res = sroce_resource(resp, --*number);
+
+		if (res->atomic == atomic && res->packets &&
+		    sroce_psn_diff(psn, res->first_psn) >= 0 &&
+		    sroce_psn_diff(psn, res->first_psn) < (s32)res->packets)
+			return res;
+	}
+	return NULL;
+}
+
+/* A repeated READ may ask for the rest only, but for nothing else, 9.7.4.4.1 */
+static bool sroce_read_again(struct sroce_qp *qp, struct sroce_resource *res,
+			     const struct sroce_packet *packet)
+{
+	const struct sroce_reth *reth = packet->eth;
+	u32 index = sroce_psn_diff(packet->psn, res->first_psn);
+	u32 offset = index * qp->mtu;
+	u32 length = be32_to_cpu(reth->length);
+
+	if (be64_to_cpu(reth->va) != res->va + offset || be32_to_cpu(reth->rkey) != res->rkey ||
+	    length > res->length - min(offset, res->length))
+		return false;
+	res->length = offset + length;
+	res->packets = index + max(1u, DIV_ROUND_UP(length, qp->mtu));
+	res->next = index;
+	res->resumed = false;
+	return true;
+}
+
+/* A request that was executed before, 9.7.5.1.3: answer it again */
+static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	bool atomic = packet->op->flags & SROCE_OP_ATOMIC;
+	struct sroce_responder *resp = &qp->resp;
+	struct sroce_resource *res;
+	u32 number;
+
+	sroce_count(qp->dev, SROCE_CNT_DUPLICATE_REQUEST);
+	if (!(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC))) {
+		resp->ack_due = true;
+		return;
+	}
+	res = sroce_resource_find(qp, packet->psn, atomic, &number);
+	if (!res || (!atomic && !sroce_read_again(qp, res, packet)))
+		return;
+	res->pending = true;
+	if ((s32)(number - resp->resource_next) < 0)
+		resp->resource_next = number;
+}
+
+static bool sroce_respond_execute(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	u16 flags = packet->op->flags;
+
+	if (!sroce_sequence_ok(qp, packet) || !sroce_length_ok(qp, packet)) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	if (flags & SROCE_OP_SEND)
+		return sroce_respond_send(qp, packet);
+	if (flags & SROCE_OP_WRITE)
+		return sroce_respond_write(qp, packet);
+	if (flags & SROCE_OP_READ)
+		return sroce_respond_read(qp, packet);
+	return sroce_respond_atomic(qp, packet);
+}
+
+static void sroce_respond_rc(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+	s32 ahead = sroce_psn_diff(packet->psn, resp->psn);
+
+	if (ahead > 0) {	/* one NAK for a gap, 9.7.5.2.2 */
+		sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
+		if (!resp->nak_sent) {
+			resp->nak = SROCE_NAK_PSN;
+			resp->nak_psn = resp->psn;
+			resp->nak_sent = true;
+		}
+		return;
+	}
+	if (ahead < 0) {
+		sroce_respond_duplicate(qp, packet);
+		return;
+	}
+	resp->nak_sent = false;
+	resp->nak = 0;
+	if (!sroce_respond_execute(qp, packet))
+		return;
+	resp->psn = sroce_psn_add(resp->psn, 1);
+	if (packet->op->flags & SROCE_OP_END)
+		resp->msn = (resp->msn + 1) & SROCE_PSN_MASK;
+	if (packet->bth->psn & cpu_to_be32(SROCE_BTH_ACKREQ) &&
+	    !(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC)))
+		resp->ack_due = true;
+}
+
+/* UC: a message with a gap is lost; reception goes on with the next, 9.8.2.2 */
+static void sroce_respond_uc(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+	bool start = packet->op->flags & SROCE_OP_START;
+
+	if (packet->psn != resp->psn || (start && resp->message)) {
+		if (packet->psn != resp->psn)
+			sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
+		resp->message = 0;
+	}
+	resp->psn = sroce_psn_add(packet->psn, 1);
+	if (!sroce_sequence_ok(qp, packet) || !sroce_length_ok(qp, packet)) {
+		resp->message = 0;
+		return;
+	}
+	if (packet->op->flags & SROCE_OP_SEND)
+		sroce_respond_send(qp, packet);
+	else
+		sroce_respond_write(qp, packet);
+}
+
+static bool sroce_qkey_ok(const struct sroce_qp *qp, const struct sroce_deth *deth)
+{
+	return be32_to_cpu(deth->qkey) == qp->attr.qkey;
+}
+
+/* A datagram: 40 bytes of GRH and the payload, 9.8.3 and 11.4.1.2 */
+static void sroce_respond_datagram(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_deth *deth = packet->eth;
+	struct ib_wc wc = {
+		.status = IB_WC_SUCCESS,
+		.opcode = IB_WC_RECV,
+		.byte_len = SROCE_UD_GRH_BYTES + packet->length,
+		.src_qp = be32_to_cpu(deth->src_qpn) & SROCE_QPN_MASK,
+		.wc_flags = IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE,
+		.network_hdr_type = packet->frame->v6 ? RDMA_NETWORK_IPV6 : RDMA_NETWORK_IPV4,
+	};
+	union rdma_network_hdr grh;
+
+	if (!sroce_qkey_ok(qp, deth)) {
+		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_QKEY);
+		return;
+	}
+	if (!sroce_recv_need(qp))
+		return;
+	sroce_frame_grh(packet->frame, &grh);
+	if (!sroce_recv_write(qp, 0, &grh, sizeof(grh)) ||
+	    !sroce_recv_write(qp, sizeof(grh), packet->payload, packet->length))
+		return;
+	if (packet->op->flags & SROCE_OP_IMM) {
+		wc.ex.imm_data = sroce_last_word(packet);
+		wc.wc_flags |= IB_WC_WITH_IMM;
+	}
+	if (packet->frame->vlan_id < VLAN_N_VID) {
+		wc.vlan_id = packet->frame->vlan_id;
+		wc.wc_flags |= IB_WC_WITH_VLAN;
+	}
+	sroce_recv_complete(qp, &wc, sroce_is_solicited(packet));
+}
+
+static void sroce_established(struct sroce_qp *qp)
+{
+	if (qp->state != IB_QPS_RTR || qp->comm_est || sroce_qp_is_datagram(qp))
+		return;
+	qp->comm_est = true;
+	sroce_qp_event(qp, IB_EVENT_COMM_EST);
+}
+
+/**
+ * sroce_respond_packet - take a request
+ * @qp: queue pair, locked, that can receive
+ * @packet: packet of the queue pair's service, from its peer
+ *
+ * The caller then calls sroce_respond_run().
+ */
+void sroce_respond_packet(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	if (qp->resp.failed)
+		return;
+	sroce_established(qp);
+	switch (qp->ibqp.qp_type) {
+	case IB_QPT_RC:
+		sroce_respond_rc(qp, packet);
+		break;
+	case IB_QPT_UC:
+		sroce_respond_uc(qp, packet);
+		break;
+	default:
+		sroce_respond_datagram(qp, packet);
+	}
+}
+
+static void sroce_write_aeth(void *eth, u8 syndrome, u32 msn)
+{
+	struct sroce_aeth *aeth = eth;
+
+	aeth->syndrome_msn = htonl(syndrome << 24 | (msn & SROCE_PSN_MASK));
+}
+
+static void sroce_answer_init(struct sroce_qp *qp, struct sroce_build *b, u8 opcode, u32 psn)
+{
+	*b = (struct sroce_build) {
+		.av = qp->av,
+		.opcode = opcode,
+		.qpn = qp->attr.dest_qp_num,
+		.psn = psn,
+		.pkey_index = qp->attr.pkey_index,
+	};
+}
+
+/* An ACK or a NAK: 0 or -ENOMEM */
+static int sroce_answer_ack(struct sroce_qp *qp, struct sroce_burst *burst, u8 syndrome, u32 psn)
+{
+	struct sroce_build b;
+	int err;
+
+	sroce_answer_init(qp, &b, SROCE_ACKNOWLEDGE, psn);
+	err = sroce_build_begin(qp, burst, &b);
+	if (err)
+		return err == -ENETUNREACH ? 0 : err;
+	sroce_write_aeth(b.eth, syndrome, qp->resp.msn);
+	sroce_build_end(qp, burst, &b);
+	return 0;
+}
+
+static int sroce_answer_atomic(struct sroce_qp *qp, struct sroce_burst *burst,
+			       const struct sroce_resource *res)
+{
+	struct sroce_build b;
+	__be64 original = cpu_to_be64(res->original);
+	int err;
+
+	sroce_answer_init(qp, &b, SROCE_ATOMIC_ACKNOWLEDGE, res->first_psn);
+	err = sroce_build_begin(qp, burst, &b);
+	if (err)
+		return err == -ENETUNREACH ? 0 : err;
+	sroce_write_aeth(b.eth, SROCE_ACK_NO_CREDITS, res->msn);
+	memcpy(b.eth + SROCE_AETH_BYTES, &original, sizeof(original));
+	sroce_build_end(qp, burst, &b);
+	return 0;
+}
+
+static u8 sroce_read_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? SROCE_READ_RESPONSE_ONLY : SROCE_READ_RESPONSE_FIRST;
+	return last ? SROCE_READ_RESPONSE_LAST : SROCE_READ_RESPONSE_MIDDLE;
+}
+
+/* One packet of a READ response: 0, -ENOMEM, or -EACCES when the memory is gone */
+static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
+			     const struct sroce_resource *res, bool first)
+{
+	u32 offset = res->next * qp->mtu;
+	bool last = res->next == res->packets - 1;
+	struct sroce_build b;
+	int err;
+
+	sroce_answer_init(qp, &b, sroce_read_opcode(first, last),
+			  sroce_psn_add(res->first_psn, res->next));
+	b.length = min(res->length - offset, qp->mtu);
+	err = sroce_build_begin(qp, burst, &b);
+	if (err)
+		return err == -ENETUNREACH ? 0 : err;
+	if (sroce_ops[b.opcode].flags & SROCE_OP_AETH)
+		sroce_write_aeth(b.eth, SROCE_ACK_NO_CREDITS, res->msn);
+	err = sroce_mr_copy(qp->dev, qp->ibqp.pd, res->rkey, res->va + offset, b.payload, b.length,
+			    IB_ACCESS_REMOTE_READ);
+	if (err) {
+		sroce_build_cancel(qp, burst, &b);
+		return -EACCES;
+	}
+	sroce_build_end(qp, burst, &b);
+	return 0;
+}
+
+/* Sends what a resource has to send: as sroce_answer_read(), or -EAGAIN */
+static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
+				 struct sroce_resource *res)
+{
+	int err;
+
+	if (res->atomic) {
+		err = sroce_answer_atomic(qp, burst, res);
+		res->pending = err;
+		return err;
+	}
+	while (res->next < res->packets) {
+		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET)
+			return -EAGAIN;
+		err = sroce_answer_read(qp, burst, res, !res->resumed);
+		if (err)
+			return err;
+		res->resumed = true;
+		res->next++;
+	}
+	res->pending = false;
+	res->resumed = false;
+	return 0;
+}
+
+/* READ memory that went away meanwhile: an error of ours, 9.7.5.2.6 */
+static void sroce_answer_lost(struct sroce_qp *qp, struct sroce_resource *res)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	resp->nak = SROCE_NAK_OPERATIONAL;
+	resp->nak_psn = sroce_psn_add(res->first_psn, res->next);
+	resp->failed = true;
+	resp->resource_next = resp->resource_end;
+	sroce_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
+}
+
+static int sroce_answer_resources(struct sroce_qp *qp, struct sroce_burst *burst)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	while (resp->resource_next != resp->resource_end) {
+		struct sroce_resource *res = sroce_resource(resp, resp->resource_next);
+		int err = res->pending ? sroce_answer_resource(qp, burst, res) : 0;
+
+		if (err == -EACCES) {
+			sroce_answer_lost(qp, res);
+			return 0;
+		}
+		if (err)
+			return err;
+		resp->resource_next++;
+	}
+	return 0;
+}
+
+/* What comes behind the resources: 0 or -ENOMEM */
+static int sroce_answer_last(struct sroce_qp *qp, struct sroce_burst *burst)
+{
+	struct sroce_responder *resp = &qp->resp;
+	int err = 0;
+
+	if (resp->nak)
+		err = sroce_answer_ack(qp, burst, resp->nak, resp->nak_psn);
+	else if (resp->ack_due)
+		err = sroce_answer_ack(qp, burst, SROCE_ACK_NO_CREDITS,
+				       sroce_psn_add(resp->psn, -1));
+	if (err)
+		return err;
+	resp->nak = 0;
+	resp->ack_due = false;
+	return 0;
+}
+
+/**
+ * sroce_respond_run - send the answers that are due
+ * @qp: RC queue pair, locked
+ *
+ * One ACK for all that came together.  When memory or the budget is short, the
+ * worker goes on.
+ */
+void sroce_respond_run(struct sroce_qp *qp)
+{
+	struct sroce_responder *resp = &qp->resp;
+	struct sroce_burst burst = {};
+	int err;
+
+	if (!sroce_is_rc(qp) || !sroce_qp_can_receive(qp))
+		return;
+	if (resp->resource_next == resp->resource_end && !resp->nak && !resp->ack_due)
+		return;
+	err = sroce_answer_resources(qp, &burst);
+	if (!err)
+		err = sroce_answer_last(qp, &burst);
+	sroce_build_flush(qp, &burst);
+	if (err)
+		sroce_qp_work_due(qp, err == -EAGAIN ? SROCE_WORK_NOW : SROCE_WORK_LATER);
+	else if (resp->failed)
+		sroce_qp_error(qp);
+}

@@ -1,0 +1,719 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requester's sending side: work requests into packets (IBA volume 1, 9.7.1
+ * to 9.7.3 and 9.9).  It runs in the caller of a doorbell, on an acknowledgement,
+ * and in the worker when a budget was exhausted.
+ *
+ * A work request is copied out of the ring once, when it is begun, and gets its
+ * PSNs then.  Its gather list is copied again when packets of it are repeated;
+ * it has to have the same length.
+ */
+#include <linux/slab.h>
+#include "build.h"
+#include "complete.h"
+#include "mr.h"
+#include "qp.h"
+#include "send.h"
+
+/* PSNs that may be under way; the largest distance that can be told from a past one */
+#define SROCE_PSN_WINDOW	(1u << 22)
+
+/* Payload that may be under way, bytes, and packets at least */
+#define SROCE_WINDOW_BYTES	(512u << 10)
+#define SROCE_WINDOW_PACKETS	128
+
+/* What kind of work request may go to what kind of queue pair, 10.8.1 (table 83) */
+static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
+{
+	bool kernel = !qp->ibqp.uobject;
+
+	switch (opcode) {
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+		return true;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return !sroce_qp_is_datagram(qp);
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_RDMA_READ:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return qp->ibqp.qp_type == IB_QPT_RC;
+	case IB_WR_LOCAL_INV:
+		return qp->ibqp.qp_type == IB_QPT_RC;
+	case IB_WR_REG_MR:
+		return kernel && qp->ibqp.qp_type == IB_QPT_RC;
+	default:
+		return false;
+	}
+}
+
+static bool sroce_wqe_is_local(const struct sroce_swqe *wqe)
+{
+	return wqe->opcode == IB_WR_LOCAL_INV || wqe->opcode == IB_WR_REG_MR;
+}
+
+static bool sroce_wqe_is_atomic(const struct sroce_swqe *wqe)
+{
+	return wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool sroce_wqe_is_rd_atomic(const struct sroce_swqe *wqe)
+{
+	return wqe->opcode == IB_WR_RDMA_READ || sroce_wqe_is_atomic(wqe);
+}
+
+/**
+ * sroce_send_load_sgl - copy a begun work request's list out of the ring
+ * @qp: queue pair, locked
+ * @slot: slot of the work request, which is not inline
+ * @sgl: where to
+ *
+ * Return: 0, or -EINVAL when it is not as it was when the request was begun.
+ */
+int sroce_send_load_sgl(struct sroce_qp *qp, u32 slot, struct sroce_sgl *sgl)
+{
+	const struct sroce_send_wqe *ring = sroce_ring_element(&qp->req.ring, slot);
+	int err;
+
+	err = sroce_sgl_load(sgl, qp->req.max_sge, (const struct sroce_sge *)ring->payload,
+			     READ_ONCE(ring->data.num_sge));
+	if (!err && sgl->total != qp->req.wqes[slot].length)
+		err = -EINVAL;
+	return err;
+}
+
+/* The length of a request's data; leaves its gather list loaded */
+static int sroce_wqe_length(struct sroce_qp *qp, u32 slot, const struct sroce_send_wqe *ring,
+			    struct sroce_swqe *wqe)
+{
+	struct sroce_requester *req = &qp->req;
+	int err;
+
+	if (wqe->flags & IB_SEND_INLINE) {
+		wqe->length = READ_ONCE(ring->data.length);
+		return wqe->length <= req->max_inline ? 0 : -EINVAL;
+	}
+	err = sroce_sgl_load(req->gather, req->max_sge, (const struct sroce_sge *)ring->payload,
+			     READ_ONCE(ring->data.num_sge));
+	req->gather_valid = !err;
+	req->gather_slot = slot;
+	wqe->length = err ? 0 : req->gather->total;
+	return err;
+}
+
+static void sroce_wqe_copy_operands(const struct sroce_qp *qp, const struct sroce_send_wr *wr,
+				    struct sroce_swqe *wqe)
+{
+	switch (wqe->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->remote_addr = READ_ONCE(wr->wr.atomic.remote_addr);
+		wqe->rkey = READ_ONCE(wr->wr.atomic.rkey);
+		wqe->compare_add = READ_ONCE(wr->wr.atomic.compare_add);
+		wqe->swap = READ_ONCE(wr->wr.atomic.swap);
+		break;
+	case IB_WR_LOCAL_INV:
+		wqe->rkey = (__force u32)wqe->imm;
+		break;
+	case IB_WR_REG_MR:	/* the ring is a kernel user's: no one else writes it */
+		wqe->mr = (struct ib_mr *)(uintptr_t)wr->wr.reg.mr;
+		wqe->rkey = wr->wr.reg.key;
+		wqe->access = wr->wr.reg.access;
+		break;
+	default:
+		if (sroce_qp_is_datagram(qp)) {
+			wqe->remote_qpn = READ_ONCE(wr->wr.ud.remote_qpn);
+			wqe->qkey = READ_ONCE(wr->wr.ud.remote_qkey);
+			wqe->ah_num = READ_ONCE(wr->wr.ud.ah_num);
+			wqe->pkey_index = READ_ONCE(wr->wr.ud.pkey_index);
+		} else {
+			wqe->remote_addr = READ_ONCE(wr->wr.rdma.remote_addr);
+			wqe->rkey = READ_ONCE(wr->wr.rdma.rkey);
+		}
+	}
+}
+
+/* Copies a request out of the ring; the status that it fails with, or IB_WC_SUCCESS */
+static enum ib_wc_status sroce_wqe_copy(struct sroce_qp *qp, u32 slot)
+{
+	const struct sroce_send_wqe *ring = sroce_ring_element(&qp->req.ring, slot);
+	struct sroce_swqe *wqe = &qp->req.wqes[slot];
+	u32 opcode = READ_ONCE(ring->wr.opcode);
+
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr_id = READ_ONCE(ring->wr.wr_id);
+	wqe->flags = READ_ONCE(ring->wr.send_flags);
+	wqe->imm = READ_ONCE(ring->wr.ex.imm_data);
+	if (!sroce_send_opcode_ok(qp, opcode))
+		return IB_WC_LOC_QP_OP_ERR;
+	wqe->opcode = opcode;
+	sroce_wqe_copy_operands(qp, &ring->wr, wqe);
+	if (sroce_wqe_is_local(wqe))
+		return IB_WC_SUCCESS;
+	if (sroce_wqe_is_rd_atomic(wqe) &&
+	    (wqe->flags & IB_SEND_INLINE || !qp->attr.max_rd_atomic))
+		return IB_WC_LOC_QP_OP_ERR;
+	if (sroce_wqe_length(qp, slot, ring, wqe))
+		return IB_WC_LOC_QP_OP_ERR;
+	if (sroce_wqe_is_atomic(wqe) && wqe->length != sizeof(u64))
+		return IB_WC_LOC_LEN_ERR;
+	if (sroce_qp_is_datagram(qp) && wqe->length > qp->mtu)
+		return IB_WC_LOC_LEN_ERR;
+	wqe->packets = sroce_wqe_is_atomic(wqe) ? 1 : max(1u, DIV_ROUND_UP(wqe->length, qp->mtu));
+	return IB_WC_SUCCESS;
+}
+
+/* Invalidations and registrations are done when their turn comes, 10.6.5 */
+static enum ib_wc_status sroce_wqe_local(struct sroce_qp *qp, struct sroce_swqe *wqe)
+{
+	int err;
+
+	if (wqe->opcode == IB_WR_REG_MR)
+		err = sroce_mr_register(wqe->mr, qp->ibqp.pd, wqe->rkey, wqe->access);
+	else
+		err = sroce_mr_invalidate(qp->dev, qp->ibqp.pd, wqe->rkey);
+	return err ? IB_WC_LOC_QP_OP_ERR : IB_WC_SUCCESS;
+}
+
+static void sroce_wqe_fail(struct sroce_swqe *wqe, enum ib_wc_status status)
+{
+	wqe->state = SROCE_WQE_FAILED;
+	wqe->status = status;
+}
+
+/* Must this request wait for earlier ones? */
+static bool sroce_wqe_must_wait(const struct sroce_qp *qp, u32 slot)
+{
+	const struct sroce_send_wqe *ring = sroce_ring_element(&qp->req.ring, slot);
+	u32 opcode = READ_ONCE(ring->wr.opcode);
+
+	if (READ_ONCE(ring->wr.send_flags) & IB_SEND_FENCE && qp->req.rd_atomic)
+		return true;
+	switch (opcode) {
+	case IB_WR_RDMA_READ:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return qp->req.rd_atomic && qp->req.rd_atomic >= qp->attr.max_rd_atomic;
+	default:
+		return false;
+	}
+}
+
+/* Begins the request in slot @fresh; false when there is none or it has to wait */
+static bool sroce_wqe_begin(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 slot = req->fresh;
+	struct sroce_swqe *wqe = &req->wqes[slot];
+	enum ib_wc_status status;
+
+	if (slot == sroce_ring_producer(&req->ring) || qp->state != IB_QPS_RTS ||
+	    sroce_wqe_must_wait(qp, slot))
+		return false;
+	status = sroce_wqe_copy(qp, slot);
+	if (status == IB_WC_SUCCESS && sroce_wqe_is_rd_atomic(wqe) &&
+	    req->rd_atomic >= qp->attr.max_rd_atomic)
+		return false;	/* the user changed it behind our back: look again */
+	req->fresh = sroce_ring_next(&req->ring, slot);
+	wqe->first_psn = req->psn_end;
+	if (status == IB_WC_SUCCESS && sroce_wqe_is_local(wqe))
+		status = sroce_wqe_local(qp, wqe);
+	if (status != IB_WC_SUCCESS) {
+		wqe->packets = 0;
+		sroce_wqe_fail(wqe, status);
+	} else if (sroce_wqe_is_local(wqe)) {
+		wqe->state = SROCE_WQE_DONE;
+	} else {
+		req->psn_end = sroce_psn_add(req->psn_end, wqe->packets);
+		req->rd_atomic += sroce_wqe_is_rd_atomic(wqe);
+	}
+	return true;
+}
+
+static u8 sroce_opcode_send(const struct sroce_swqe *wqe, bool first, bool last)
+{
+	if (!last)
+		return first ? SROCE_SEND_FIRST : SROCE_SEND_MIDDLE;
+	switch (wqe->opcode) {
+	case IB_WR_SEND_WITH_IMM:
+		return first ? SROCE_SEND_ONLY_IMM : SROCE_SEND_LAST_IMM;
+	case IB_WR_SEND_WITH_INV:
+		return first ? SROCE_SEND_ONLY_INV : SROCE_SEND_LAST_INV;
+	default:
+		return first ? SROCE_SEND_ONLY : SROCE_SEND_LAST;
+	}
+}
+
+static u8 sroce_opcode_write(const struct sroce_swqe *wqe, bool first, bool last)
+{
+	bool imm = wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+
+	if (!last)
+		return first ? SROCE_WRITE_FIRST : SROCE_WRITE_MIDDLE;
+	if (first)
+		return imm ? SROCE_WRITE_ONLY_IMM : SROCE_WRITE_ONLY;
+	return imm ? SROCE_WRITE_LAST_IMM : SROCE_WRITE_LAST;
+}
+
+static u8 sroce_opcode_of(const struct sroce_swqe *wqe, bool first, bool last)
+{
+	switch (wqe->opcode) {
+	case IB_WR_RDMA_READ:
+		return SROCE_READ_REQUEST;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return SROCE_COMPARE_SWAP;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return SROCE_FETCH_ADD;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return sroce_opcode_write(wqe, first, last);
+	default:
+		return sroce_opcode_send(wqe, first, last);
+	}
+}
+
+static void *sroce_write_deth(struct sroce_qp *qp, const struct sroce_swqe *wqe, void *eth)
+{
+	struct sroce_deth *deth = eth;
+
+	/* a Q_Key with its highest bit set stands for the queue pair's own, 10.2.5 */
+	deth->qkey = htonl(wqe->qkey & 0x80000000 ? qp->attr.qkey : wqe->qkey);
+	deth->src_qpn = htonl(qp->ibqp.qp_num);
+	return deth + 1;
+}
+
+static void *sroce_write_reth(const struct sroce_swqe *wqe, u32 offset, u32 length, void *eth)
+{
+	struct sroce_reth *reth = eth;
+
+	reth->va = cpu_to_be64(wqe->remote_addr + offset);
+	reth->rkey = htonl(wqe->rkey);
+	reth->length = htonl(length);
+	return reth + 1;
+}
+
+static void sroce_write_atomic_eth(const struct sroce_swqe *wqe, void *eth)
+{
+	bool cas = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+	struct sroce_atomic_eth *atomic = eth;
+
+	atomic->va = cpu_to_be64(wqe->remote_addr);
+	atomic->rkey = htonl(wqe->rkey);
+	atomic->swap_add = cpu_to_be64(cas ? wqe->swap : wqe->compare_add);
+	atomic->compare = cpu_to_be64(cas ? wqe->compare_add : 0);
+}
+
+/* The extended transport headers, in the order of 9.3 */
+static void sroce_write_eth(struct sroce_qp *qp, const struct sroce_swqe *wqe,
+			    const struct sroce_build *b, u32 offset, u32 reth_length)
+{
+	const struct sroce_op *op = &sroce_ops[b->opcode];
+	void *eth = b->eth;
+
+	if (sroce_qp_is_datagram(qp))
+		eth = sroce_write_deth(qp, wqe, eth);
+	if (op->flags & SROCE_OP_RETH)
+		eth = sroce_write_reth(wqe, offset, reth_length, eth);
+	if (op->flags & SROCE_OP_ATOMIC_ETH)
+		sroce_write_atomic_eth(wqe, eth);
+	if (op->flags & SROCE_OP_IMM)
+		memcpy(eth, &wqe->imm, sizeof(wqe->imm));
+	if (op->flags & SROCE_OP_IETH)
+		*(__be32 *)eth = htonl((__force u32)wqe->imm);
+}
+
+/* Collects a packet's payload; the status that the request fails with */
+static enum ib_wc_status sroce_gather(struct sroce_qp *qp, u32 slot, u32 offset, void *to,
+				      u32 length)
+{
+	const struct sroce_send_wqe *ring = sroce_ring_element(&qp->req.ring, slot);
+	struct sroce_requester *req = &qp->req;
+
+	if (!length)
+		return IB_WC_SUCCESS;
+	if (req->wqes[slot].flags & IB_SEND_INLINE) {
+		memcpy(to, ring->payload + offset, length);
+		return IB_WC_SUCCESS;
+	}
+	if (!req->gather_valid || req->gather_slot != slot) {
+		req->gather_valid = !sroce_send_load_sgl(qp, slot, req->gather);
+		req->gather_slot = slot;
+		if (!req->gather_valid)
+			return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (sroce_sgl_copy(qp->dev, qp->ibqp.pd, req->gather, offset, to, length, 0))
+		return IB_WC_LOC_PROT_ERR;
+	return IB_WC_SUCCESS;
+}
+
+/* Is there a further request whose packets will follow at once? */
+static bool sroce_send_more(const struct sroce_qp *qp)
+{
+	const struct sroce_requester *req = &qp->req;
+	const struct sroce_send_wqe *ring;
+	u32 next = sroce_ring_next(&req->ring, req->next);
+
+	if (next == sroce_ring_producer(&req->ring))
+		return false;
+	ring = sroce_ring_element(&req->ring, next);
+	return READ_ONCE(ring->wr.opcode) <= IB_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static u32 sroce_window(const struct sroce_qp *qp)
+{
+	return max(SROCE_WINDOW_BYTES / qp->mtu, (u32)SROCE_WINDOW_PACKETS);
+}
+
+/*
+ * Ask for an ACK at the end of what there is to send, often enough for the
+ * window, and with everything that is repeated.
+ */
+static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
+{
+	const struct sroce_requester *req = &qp->req;
+
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		return false;
+	if (last && (!sroce_send_more(qp) || sroce_psn_diff(psn, req->psn_max) < 0))
+		return true;
+	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(sroce_window(qp) / 4);
+}
+
+static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_swqe *wqe)
+{
+	if (sroce_qp_is_datagram(qp))
+		return sroce_av_find(qp->dev, qp->ibqp.pd, wqe->ah_num);
+	kref_get(&qp->av->ref);
+	return qp->av;
+}
+
+/* A READ is requested whole, unless its PSNs are too many at once */
+static u32 sroce_read_packets(const struct sroce_swqe *wqe, u32 index)
+{
+	return min(wqe->packets - index, SROCE_PSN_WINDOW);
+}
+
+static u32 sroce_packet_psns(const struct sroce_swqe *wqe, u32 index)
+{
+	return wqe->opcode == IB_WR_RDMA_READ ? sroce_read_packets(wqe, index) : 1;
+}
+
+/* Builds packet @index of a message: 0, -ENOMEM, or 1 when the request failed */
+static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32 slot, u32 index)
+{
+	struct sroce_swqe *wqe = &qp->req.wqes[slot];
+	bool rd_atomic = sroce_wqe_is_rd_atomic(wqe);
+	bool last = rd_atomic || index == wqe->packets - 1;
+	u32 offset = index * qp->mtu;
+	u32 remains = wqe->length - offset;
+	struct sroce_build b = {
+		.av = sroce_send_av(qp, wqe),
+		.opcode = sroce_opcode_of(wqe, !index, last),
+		.qpn = sroce_qp_is_datagram(qp) ? wqe->remote_qpn : qp->attr.dest_qp_num,
+		.psn = qp->req.psn,
+		.pkey_index = qp->attr.pkey_index,
+		.solicited = last && wqe->flags & IB_SEND_SOLICITED && !rd_atomic,
+		.ask = sroce_send_ask(qp, qp->req.psn, last),
+		.length = rd_atomic ? 0 : min(remains, qp->mtu),
+	};
+	enum ib_wc_status status;
+	int err;
+
+	if (!b.av) {
+		sroce_wqe_fail(wqe, IB_WC_LOC_QP_OP_ERR);
+		return 1;
+	}
+	err = sroce_build_begin(qp, burst, &b);
+	if (err)
+		goto out;
+	sroce_write_eth(qp, wqe, &b, offset, wqe->opcode != IB_WR_RDMA_READ ? remains :
+			min_t(u64, remains, (u64)sroce_read_packets(wqe, index) * qp->mtu));
+	status = sroce_gather(qp, slot, offset, b.payload, b.length);
+	if (unlikely(status != IB_WC_SUCCESS)) {
+		sroce_build_cancel(qp, burst, &b);
+		sroce_wqe_fail(wqe, status);
+		err = 1;
+		goto out;
+	}
+	sroce_build_end(qp, burst, &b);
+	if (b.ask)
+		qp->req.psn_asked = b.psn;
+out:
+	sroce_av_put(b.av);
+	return err == -ENETUNREACH ? 0 : err;
+}
+
+/* May the next packet go now? */
+static bool sroce_send_may(const struct sroce_qp *qp, const struct sroce_swqe *wqe, u32 index)
+{
+	const struct sroce_requester *req = &qp->req;
+	s32 under_way = sroce_psn_diff(req->psn, req->una);
+
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		return true;
+	if (sroce_wqe_is_rd_atomic(wqe))
+		return index && sroce_psn_diff(req->psn, req->psn_max) >= 0 ?
+			!under_way : under_way < (s32)SROCE_PSN_WINDOW / 2;
+	return under_way < (s32)sroce_window(qp);
+}
+
+/* A packet is in its frame: on to the next */
+static void sroce_send_advance(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 psns)
+{
+	struct sroce_requester *req = &qp->req;
+
+	req->psn = sroce_psn_add(req->psn, psns);
+	if (sroce_psn_diff(req->psn, req->psn_max) > 0)
+		req->psn_max = req->psn;
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		req->una = req->psn;
+	if (req->psn != sroce_psn_add(wqe->first_psn, wqe->packets))
+		return;
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		wqe->state = SROCE_WQE_DONE;
+	req->next = sroce_ring_next(&req->ring, req->next);
+}
+
+/* One step; false when there is nothing to do now */
+static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
+{
+	struct sroce_requester *req = &qp->req;
+	struct sroce_swqe *wqe;
+	u32 index;
+	int err;
+
+	if (req->next == req->fresh && !sroce_wqe_begin(qp))
+		return false;
+	wqe = &req->wqes[req->next];
+	if (wqe->state == SROCE_WQE_FAILED)
+		return false;	/* nothing goes past it */
+	if (!wqe->packets || wqe->state == SROCE_WQE_DONE) {
+		req->next = sroce_ring_next(&req->ring, req->next);
+		return true;
+	}
+	index = sroce_psn_diff(req->psn, wqe->first_psn) & SROCE_PSN_MASK;
+	if (!sroce_send_may(qp, wqe, index))
+		return false;
+	err = sroce_send_packet(qp, burst, req->next, index);
+	if (err) {
+		if (err < 0)
+			sroce_qp_work_due(qp, SROCE_WORK_LATER);
+		return false;
+	}
+	sroce_send_advance(qp, wqe, sroce_packet_psns(wqe, index));
+	return true;
+}
+
+/**
+ * sroce_send_run - send what can be sent, complete what is complete
+ * @qp: queue pair, locked
+ *
+ * In an error state, flushes instead.
+ */
+void sroce_send_run(struct sroce_qp *qp)
+{
+	struct sroce_burst burst = {};
+
+	if (!qp->req.wqes || qp->dead)
+		return;
+	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) {
+		sroce_complete_flush(qp);
+		return;
+	}
+	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) || qp->req.rnr_wait)
+		return;
+	while (sroce_send_step(qp, &burst)) {
+		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET) {
+			sroce_qp_work_due(qp, SROCE_WORK_NOW);
+			break;
+		}
+	}
+	sroce_build_flush(qp, &burst);
+	sroce_complete_done(qp);
+	sroce_complete_rearm(qp);
+}
+
+/* The first doorbell of a queue pair: room for begun work requests */
+static int sroce_send_prepare(struct sroce_qp *qp)
+{
+	struct sroce_swqe *wqes;
+
+	if (likely(READ_ONCE(qp->req.wqes)))
+		return 0;
+	wqes = kvcalloc(qp->req.ring.mask + 1, sizeof(*wqes),
+			in_task() && !irqs_disabled() ? GFP_KERNEL : GFP_ATOMIC);
+	if (!wqes)
+		return -ENOMEM;
+	spin_lock_bh(&qp->lock);
+	if (!qp->req.wqes) {
+		qp->req.wqes = wqes;
+		wqes = NULL;
+	}
+	spin_unlock_bh(&qp->lock);
+	kvfree(wqes);
+	return 0;
+}
+
+static int sroce_ring_doorbell(struct sroce_qp *qp)
+{
+	int err = 0;
+
+	spin_lock_bh(&qp->lock);
+	if (qp->state < IB_QPS_RTS)
+		err = -EINVAL;
+	else
+		sroce_send_run(qp);
+	sroce_qp_unlock(qp);
+	return err;
+}
+
+static int sroce_post_inline(struct sroce_send_wqe *to, const struct ib_send_wr *wr, u32 max)
+{
+	u8 *at = to->payload;
+	u32 total = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		total += wr->sg_list[i].length;
+		if (total > max)
+			return -EINVAL;
+		memcpy(at, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+		at += wr->sg_list[i].length;
+	}
+	to->data.length = total;
+	return 0;
+}
+
+static void sroce_post_sges(struct sroce_send_wqe *to, const struct ib_send_wr *wr)
+{
+	struct sroce_sge *sge = (struct sroce_sge *)to->payload;
+	u32 total = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		sge[i].addr = wr->sg_list[i].addr;
+		sge[i].length = wr->sg_list[i].length;
+		sge[i].lkey = wr->sg_list[i].lkey;
+		total += sge[i].length;
+	}
+	to->data.length = total;
+}
+
+static void sroce_post_operands(struct sroce_qp *qp, struct sroce_send_wr *to,
+				const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		to->wr.atomic.remote_addr = atomic_wr(wr)->remote_addr;
+		to->wr.atomic.rkey = atomic_wr(wr)->rkey;
+		to->wr.atomic.compare_add = atomic_wr(wr)->compare_add;
+		to->wr.atomic.swap = atomic_wr(wr)->swap;
+		break;
+	case IB_WR_REG_MR:
+		to->wr.reg.mr = (uintptr_t)reg_wr(wr)->mr;
+		to->wr.reg.key = reg_wr(wr)->key;
+		to->wr.reg.access = reg_wr(wr)->access;
+		break;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+		to->wr.rdma.remote_addr = rdma_wr(wr)->remote_addr;
+		to->wr.rdma.rkey = rdma_wr(wr)->rkey;
+		break;
+	default:
+		if (sroce_qp_is_datagram(qp)) {
+			to->wr.ud.remote_qpn = ud_wr(wr)->remote_qpn;
+			to->wr.ud.remote_qkey = ud_wr(wr)->remote_qkey;
+			to->wr.ud.pkey_index = ud_wr(wr)->pkey_index;
+			to->wr.ud.ah_num = to_sah(ud_wr(wr)->ah)->number;
+		}
+	}
+}
+
+/* Puts a kernel user's work request into the ring; the caller holds post_lock */
+static int sroce_post_one(struct sroce_qp *qp, const struct ib_send_wr *wr)
+{
+	struct sroce_ring *ring = &qp->req.ring;
+	u32 producer = sroce_ring_producer(ring);
+	struct sroce_send_wqe *to;
+
+	if (!sroce_send_opcode_ok(qp, wr->opcode) ||
+	    wr->num_sge < 0 || wr->num_sge > qp->req.max_sge)
+		return -EINVAL;
+	if (sroce_ring_next(ring, producer) == sroce_ring_consumer(ring))
+		return -ENOMEM;
+	to = sroce_ring_element(ring, producer);
+	to->wr.wr_id = wr->wr_id;
+	to->wr.opcode = wr->opcode;
+	to->wr.send_flags = wr->send_flags;
+	to->wr.ex.imm_data = wr->ex.imm_data;
+	to->data.num_sge = wr->num_sge;
+	sroce_post_operands(qp, &to->wr, wr);
+	if (wr->send_flags & IB_SEND_INLINE) {
+		int err = sroce_post_inline(to, wr, qp->req.max_inline);
+
+		if (err)
+			return err;
+	} else {
+		sroce_post_sges(to, wr);
+	}
+	sroce_ring_set_producer(ring, producer + 1);
+	return 0;
+}
+
+static int sroce_post_chain(struct sroce_qp *qp, const struct ib_send_wr *wr,
+			    const struct ib_send_wr **bad_wr)
+{
+	unsigned long flags;
+	int err = 0;
+
+	if (READ_ONCE(qp->state) < IB_QPS_RTS) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&qp->req.post_lock, flags);
+	for (; wr; wr = wr->next) {
+		err = sroce_post_one(qp, wr);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&qp->req.post_lock, flags);
+	return err;
+}
+
+/**
+ * sroce_post_send - ib_device_ops.post_send
+ * @ibqp: queue pair
+ * @wr: a kernel user's chain of work requests; a user has put its into the
+ *	ring, and this call is only the doorbell
+ * @bad_wr: the first that was not posted
+ *
+ * Context: any but hard interrupts.  Return: 0, -EINVAL for a request or a state
+ * that does not allow it, -ENOMEM when the queue is full.
+ */
+int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr)
+{
+	struct sroce_qp *qp = to_sqp(ibqp);
+	int err = 0, rung;
+
+	rung = sroce_send_prepare(qp);
+	if (rung) {
+		if (bad_wr)
+			*bad_wr = wr;
+		return rung;
+	}
+	if (!ibqp->uobject)
+		err = sroce_post_chain(qp, wr, bad_wr);
+	if (unlikely(irqs_disabled())) {	/* softirqs cannot run: the worker sends */
+		sroce_qp_kick(qp);
+		return err;
+	}
+	rung = sroce_ring_doorbell(qp);
+	return err ?: rung;
+}

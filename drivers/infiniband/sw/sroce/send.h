@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The requester's sending side */
+#ifndef SROCE_SEND_H
+#define SROCE_SEND_H
+
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+struct sroce_qp;
+struct sroce_swqe;
+struct sroce_sgl;
+
+int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr);
+void sroce_send_run(struct sroce_qp *qp);
+int sroce_send_load_sgl(struct sroce_qp *qp, u32 slot, struct sroce_sgl *sgl);
+
+#endif /* SROCE_SEND_H */
