@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The RDMA device and its one port */
+#ifndef SROCE_DEVICE_H
+#define SROCE_DEVICE_H
+
+#include <linux/netdevice.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include "stats.h"
+#include "wire.h"
+
+#define SROCE_PORT		1
+#define SROCE_GID_TABLE		256
+#define SROCE_PKEY_TABLE	1
+#define SROCE_MAX_QP		(1u << 20)
+#define SROCE_MAX_CQ		(1u << 20)
+#define SROCE_MAX_SRQ		(1u << 18)
+#define SROCE_MAX_PD		(1u << 20)
+#define SROCE_MAX_AH		(1u << 20)
+#define SROCE_MAX_MR		((1u << 23) - 1)
+#define SROCE_MAX_CQE		(1u << 22)
+#define SROCE_MAX_WR		(1u << 16)
+#define SROCE_MAX_SGE		32
+#define SROCE_MAX_INLINE	(SROCE_MAX_SGE * 16)
+#define SROCE_MAX_RD_ATOMIC	128
+#define SROCE_MAX_MCAST_GRP	8192
+#define SROCE_MAX_MCAST_ATTACH	256
+#define SROCE_MAX_FAST_REG_PAGES	512
+#define SROCE_MAX_MESSAGE	(1u << 31)
+
+#define SROCE_ACCESS_SUPPORTED \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+struct sroce_qp;
+
+/**
+ * struct sroce_dev - an RDMA device over a net device
+ * @ibdev: the core's part
+ * @netdev: the net device; cleared, under rtnl, when it is unregistered.
+ *	Readers are in an RCU section.
+ * @netdev_tracker: of the reference that @netdev holds
+ * @list: in the list of devices that have a net device, under rtnl
+ * @all: in the list of all devices
+ * @state: the port's state that was reported last, under rtnl
+ * @counters: per CPU
+ * @mrs: memory regions by index, RCU
+ * @mr_next: where to look for a free one
+ * @ahs: address vectors by number, RCU
+ * @ah_next: likewise
+ * @gsi: the queue pair of the general services, number 1, RCU
+ * @srq_number: number of the last SRQ
+ */
+struct sroce_dev {
+	struct ib_device		ibdev;
+	struct net_device __rcu		*netdev;
+	netdevice_tracker		netdev_tracker;
+	struct list_head		list;
+	struct list_head		all;
+	enum ib_port_state		state;
+	struct sroce_counters __percpu	*counters;
+	struct xarray			mrs;
+	u32				mr_next;
+	struct xarray			ahs;
+	u32				ah_next;
+	struct sroce_qp __rcu		*gsi;
+	atomic_t			srq_number;
+};
+
+static inline struct sroce_dev *to_sdev(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct sroce_dev, ibdev);
+}
+
+static inline void sroce_count(struct sroce_dev *dev, enum sroce_counter counter)
+{
+	this_cpu_inc(dev->counters->value[counter]);
+}
+
+static inline void sroce_count_add(struct sroce_dev *dev, enum sroce_counter counter, u64 n)
+{
+	this_cpu_add(dev->counters->value[counter], n);
+}
+
+int sroce_device_create(const char *name, struct net_device *netdev);
+void sroce_device_remove_all(void);
+
+#endif /* SROCE_DEVICE_H */

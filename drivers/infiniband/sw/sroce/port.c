@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The port: its state, MTU and P_Keys, and what becomes of it when the net
+ * device changes.  All changes come under rtnl.
+ */
+#include <linux/if_arp.h>
+#include <linux/rtnetlink.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_mad.h>
+#include "device.h"
+#include "port.h"
+
+static LIST_HEAD(sroce_bound);	/* devices that have a net device; under rtnl */
+
+/**
+ * sroce_port_check_netdev - can this net device carry RoCE?
+ * @netdev: net device
+ *
+ * Context: rtnl.  Return: 0; -EOPNOTSUPP for a kind that cannot; -EINVAL for an
+ * MTU too small; -EEXIST when it carries an RDMA device of this driver already.
+ */
+int sroce_port_check_netdev(struct net_device *netdev)
+{
+	struct sroce_dev *dev;
+
+	ASSERT_RTNL();
+	switch (netdev->type) {
+	case ARPHRD_ETHER:
+	case ARPHRD_LOOPBACK:
+	case ARPHRD_NONE:	/* tun: RoCEv2 needs no Ethernet */
+		break;
+	default:
+		netdev_info(netdev, "sroce: not an Ethernet interface\n");
+		return -EOPNOTSUPP;
+	}
+	if (!iboe_get_mtu(netdev->mtu)) {
+		netdev_info(netdev, "sroce: MTU %u is too small for any RoCE packet\n",
+			    netdev->mtu);
+		return -EINVAL;
+	}
+	list_for_each_entry(dev, &sroce_bound, list)
+		if (rtnl_dereference(dev->netdev) == netdev) {
+			netdev_info(netdev, "sroce: has the RDMA device %s already\n",
+				    dev_name(&dev->ibdev.dev));
+			return -EEXIST;
+		}
+	return 0;
+}
+
+static enum ib_port_state sroce_netdev_state(const struct net_device *netdev)
+{
+	if (netif_running(netdev) && netif_carrier_ok(netdev) && iboe_get_mtu(netdev->mtu))
+		return IB_PORT_ACTIVE;
+	return IB_PORT_DOWN;
+}
+
+/**
+ * sroce_port_bind - take hold of the net device
+ * @dev: device that is not registered yet
+ * @netdev: net device
+ *
+ * Context: rtnl.  Return: as sroce_port_check_netdev().
+ */
+int sroce_port_bind(struct sroce_dev *dev, struct net_device *netdev)
+{
+	int err = sroce_port_check_netdev(netdev);
+
+	if (err)
+		return err;
+	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
+	rcu_assign_pointer(dev->netdev, netdev);
+	dev->state = sroce_netdev_state(netdev);
+	list_add_tail(&dev->list, &sroce_bound);
+	return 0;
+}
+
+/**
+ * sroce_port_unbind - let go of the net device
+ * @dev: device; one that was let go before is left alone
+ *
+ * Context: rtnl.  What reads @dev->netdev under RCU may go on until the net
+ * device's own unregistration waits for it.
+ */
+void sroce_port_unbind(struct sroce_dev *dev)
+{
+	struct net_device *netdev = rtnl_dereference(dev->netdev);
+
+	if (!netdev)
+		return;
+	RCU_INIT_POINTER(dev->netdev, NULL);
+	list_del(&dev->list);
+	dev->state = IB_PORT_DOWN;
+	netdev_put(netdev, &dev->netdev_tracker);
+}
+
+static void sroce_port_event(struct sroce_dev *dev, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.element.port_num = SROCE_PORT,
+		.event = type,
+	};
+
+	ib_dispatch_event(&event);
+}
+
+/**
+ * sroce_port_announce - report the port's state if it changed
+ * @dev: registered device
+ *
+ * Context: rtnl.
+ */
+void sroce_port_announce(struct sroce_dev *dev)
+{
+	struct net_device *netdev = rtnl_dereference(dev->netdev);
+	enum ib_port_state state = netdev ? sroce_netdev_state(netdev) : IB_PORT_DOWN;
+
+	if (state == dev->state)
+		return;
+	dev->state = state;
+	ibdev_info(&dev->ibdev, "port is %s\n", state == IB_PORT_ACTIVE ? "active" : "down");
+	sroce_port_event(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+}
+
+static struct sroce_dev *sroce_port_find(struct net_device *netdev)
+{
+	struct sroce_dev *dev;
+
+	list_for_each_entry(dev, &sroce_bound, list)
+		if (rtnl_dereference(dev->netdev) == netdev)
+			return dev;
+	return NULL;
+}
+
+static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
+	struct sroce_dev *dev = sroce_port_find(netdev);
+
+	if (!dev)
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_UNREGISTER:
+		/* a move to another net namespace also comes as this: a NIC stays */
+		if (netdev->reg_state == NETREG_REGISTERED)
+			break;
+		sroce_port_unbind(dev);
+		ib_unregister_device_queued(&dev->ibdev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEMTU:
+		sroce_port_announce(dev);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sroce_netdev_notifier = {
+	.notifier_call = sroce_netdev_event,
+};
+
+/**
+ * sroce_port_notifier_init - listen to net devices
+ *
+ * Context: process.  Return: 0 or an errno.
+ */
+int sroce_port_notifier_init(void)
+{
+	return register_netdevice_notifier(&sroce_netdev_notifier);
+}
+
+/**
+ * sroce_port_notifier_exit - the reverse of sroce_port_notifier_init()
+ */
+void sroce_port_notifier_exit(void)
+{
+	unregister_netdevice_notifier(&sroce_netdev_notifier);
+}
+
+/**
+ * sroce_port_mtu - the largest path MTU that the net device carries now
+ * @dev: device
+ *
+ * Context: any.  Return: enum ib_mtu, 0 when it carries none.
+ */
+enum ib_mtu sroce_port_mtu(struct sroce_dev *dev)
+{
+	struct net_device *netdev;
+	enum ib_mtu mtu = 0;
+
+	rcu_read_lock();
+	netdev = rcu_dereference(dev->netdev);
+	if (netdev)
+		mtu = iboe_get_mtu(READ_ONCE(netdev->mtu));
+	rcu_read_unlock();
+	return mtu;
+}
+
+/**
+ * sroce_port_pkey - an entry of the P_Key table
+ * @dev: device
+ * @index: index, below SROCE_PKEY_TABLE; another is taken for 0
+ *
+ * Return: the P_Key.  RoCE has the default one (A16.5.10).
+ */
+u16 sroce_port_pkey(struct sroce_dev *dev, u16 index)
+{
+	return SROCE_PKEY_DEFAULT;
+}
+
+/**
+ * sroce_port_pkey_match - is a packet of this P_Key for us? (10.9.3)
+ * @dev: device
+ * @pkey: from the packet
+ * @index: where to put the index of the entry that it matches
+ *
+ * Return: whether the keys are the same and not both limited members.
+ */
+bool sroce_port_pkey_match(struct sroce_dev *dev, u16 pkey, u16 *index)
+{
+	u16 i;
+
+	for (i = 0; i < SROCE_PKEY_TABLE; i++) {
+		u16 own = sroce_port_pkey(dev, i);
+
+		if ((own & 0x7fff) == (pkey & 0x7fff) && (own | pkey) & 0x8000) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * sroce_get_netdev - ib_device_ops.get_netdev
+ * @ibdev: device
+ * @port: port number; there is one
+ *
+ * Return: the net device with a reference, or NULL when it is gone.
+ */
+struct net_device *sroce_get_netdev(struct ib_device *ibdev, u32 port)
+{
+	struct net_device *netdev;
+
+	rcu_read_lock();
+	netdev = rcu_dereference(to_sdev(ibdev)->netdev);
+	dev_hold(netdev);
+	rcu_read_unlock();
+	return netdev;
+}
+
+/**
+ * sroce_query_port - ib_device_ops.query_port
+ * @ibdev: device
+ * @port: port number; there is one
+ * @attr: where to, zeroed by the core
+ *
+ * Return: 0 or -EINVAL.
+ */
+int sroce_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	struct sroce_dev *dev = to_sdev(ibdev);
+	struct net_device *netdev;
+
+	if (port != SROCE_PORT)
+		return -EINVAL;
+	attr->gid_tbl_len = SROCE_GID_TABLE;
+	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	attr->max_msg_sz = SROCE_MAX_MESSAGE;
+	attr->pkey_tbl_len = SROCE_PKEY_TABLE;
+	attr->max_vl_num = 1;
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = sroce_port_mtu(dev) ?: IB_MTU_256;
+	attr->phys_mtu = ib_mtu_enum_to_int(attr->active_mtu);
+
+	rcu_read_lock();
+	netdev = rcu_dereference(dev->netdev);
+	attr->state = netdev ? sroce_netdev_state(netdev) : IB_PORT_DOWN;
+	if (attr->state == IB_PORT_ACTIVE)
+		attr->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
+	else if (netdev && netif_running(netdev))
+		attr->phys_state = IB_PORT_PHYS_STATE_POLLING;
+	else
+		attr->phys_state = IB_PORT_PHYS_STATE_DISABLED;
+	rcu_read_unlock();
+	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
+}
+
+/**
+ * sroce_query_pkey - ib_device_ops.query_pkey
+ * @ibdev: device
+ * @port: port number; there is one
+ * @index: index in the table
+ * @pkey: where to
+ *
+ * Return: 0 or -EINVAL.
+ */
+int sroce_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index >= SROCE_PKEY_TABLE)
+		return -EINVAL;
+	*pkey = sroce_port_pkey(to_sdev(ibdev), index);
+	return 0;
+}
+
+/**
+ * sroce_get_port_immutable - ib_device_ops.get_port_immutable
+ * @ibdev: device
+ * @port: port number; there is one
+ * @imm: where to
+ *
+ * Return: 0.
+ */
+int sroce_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm)
+{
+	imm->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	imm->pkey_tbl_len = SROCE_PKEY_TABLE;
+	imm->gid_tbl_len = SROCE_GID_TABLE;
+	imm->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+/**
+ * sroce_get_link_layer - ib_device_ops.get_link_layer
+ * @ibdev: device
+ * @port: port number; there is one
+ *
+ * Return: Ethernet.
+ */
+enum rdma_link_layer sroce_get_link_layer(struct ib_device *ibdev, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}

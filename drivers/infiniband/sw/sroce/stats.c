@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The port's counters, as "rdma statistic" and sysfs hw_counters show them */
+#include <rdma/ib_verbs.h>
+#include "device.h"
+#include "stats.h"
+
+#define SROCE_COUNTER_DESC(id, text) [SROCE_CNT_##id] = { .name = text },
+static const struct rdma_stat_desc sroce_counter_descs[] = {
+	SROCE_COUNTERS(SROCE_COUNTER_DESC)
+};
+
+/**
+ * sroce_alloc_port_stats - ib_device_ops.alloc_hw_port_stats
+ * @ibdev: device
+ * @port: port number; there is one
+ *
+ * Return: the structure that the core fills by sroce_get_port_stats(), or NULL.
+ */
+struct rdma_hw_stats *sroce_alloc_port_stats(struct ib_device *ibdev, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(sroce_counter_descs, SROCE_CNT_COUNT,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+/**
+ * sroce_get_port_stats - ib_device_ops.get_hw_stats
+ * @ibdev: device
+ * @stats: where to
+ * @port: port number, 0 for the device itself, which has none
+ * @index: ignored, all are read
+ *
+ * Return: number of counters, or -EINVAL for the device itself.
+ */
+int sroce_get_port_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+			 u32 port, int index)
+{
+	struct sroce_dev *dev = to_sdev(ibdev);
+	int cpu, i;
+
+	if (!port)
+		return -EINVAL;
+	memset(stats->value, 0, sizeof(stats->value[0]) * SROCE_CNT_COUNT);
+	for_each_possible_cpu(cpu) {
+		const struct sroce_counters *c = per_cpu_ptr(dev->counters, cpu);
+
+		for (i = 0; i < SROCE_CNT_COUNT; i++)
+			stats->value[i] += READ_ONCE(c->value[i]);
+	}
+	return SROCE_CNT_COUNT;
+}
