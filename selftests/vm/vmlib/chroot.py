@@ -7,8 +7,7 @@ runner.  The root itself is read-only, so commands side by side cannot spoil it.
 
 import subprocess
 
-from .errors import VmError
-from .host import run_log_tail
+from .errors import VmError, log_tail
 
 #: Where directories can be bound; made when a root is bootstrapped.
 MOUNT_POINTS = ("build", "linux", "kernel")
@@ -48,4 +47,4 @@ def run(root, command, binds, log, what):
         status = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=out,
                                 stderr=subprocess.STDOUT, check=False).returncode
     if status:
-        raise VmError(f"{what} failed (status {status}):\n{run_log_tail(log)}")
+        raise VmError(f"{what} failed (status {status}):\n{log_tail(log)}")

@@ -6,8 +6,8 @@ import pathlib
 import re
 import subprocess
 
-from .errors import VmError
-from .host import KEYRING, run_log_tail
+from .errors import VmError, log_tail
+from .host import KEYRING
 
 #: Kernel series -> release that ships it.
 RELEASE_OF_KERNEL = {"6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
@@ -42,6 +42,18 @@ def sources(release):
     return lines
 
 
+def apt_options():
+    """What to take over from the host's apt configuration, as lines of apt.conf.
+
+    Without a proxy some networks have no way out; a mirror that stands still, such as
+    a snapshot, needs Check-Valid-Until off.
+    """
+    names = ("Acquire::Check-Valid-Until", "Acquire::http::Proxy", "Acquire::https::Proxy")
+    dump = subprocess.run(["apt-config", "dump", "--no-empty", *names], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
+    return dump.splitlines()
+
+
 def download(package, release, directory):
     """Download PACKAGE of RELEASE into DIRECTORY and return the file.
 
@@ -67,5 +79,5 @@ def download(package, release, directory):
                                     env={**os.environ, "APT_CONFIG": str(apt / "apt.conf")}).returncode
             if status:
                 raise VmError(f"downloading {package} of {release} from {mirror()} failed at "
-                              f"'apt-get {command[0]}':\n{run_log_tail(log)}")
+                              f"'apt-get {command[0]}':\n{log_tail(log)}")
     return next(directory.glob(f"{package}_*.deb"))

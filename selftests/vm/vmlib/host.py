@@ -40,9 +40,3 @@ def check():
     if os.geteuid() != 0:
         raise VmError("root is needed: guests' root file systems are built and the module is "
                       "compiled in chroots (sudo selftests/vm/vm ...)")
-
-
-def run_log_tail(log, lines=40):
-    """The last LINES lines of a log file, for an error message."""
-    text = pathlib.Path(log).read_text(errors="replace")
-    return "\n".join(text.splitlines()[-lines:])

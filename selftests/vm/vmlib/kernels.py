@@ -4,7 +4,8 @@
 import dataclasses
 import pathlib
 
-from . import rootfs
+from . import debian, rootfs
+from .errors import VmError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,13 +30,13 @@ class Kernel:
     make_arguments: tuple = ()
 
 
-def debian(series):
+def stock(series):
     """Debian's stock kernel of SERIES, for QEMU."""
-    release = rootfs.debian.RELEASE_OF_KERNEL[series]
+    release = debian.RELEASE_OF_KERNEL[series]
     root = rootfs.get(release)
     version = root.kernel_version
     if not version.startswith(series + "."):
-        raise rootfs.VmError(f"Debian {release} has Linux {version}, no longer {series}")
+        raise VmError(f"Debian {release} has Linux {version}, no longer {series}")
     return Kernel(name=series, version=version, rootfs=root, image=root.kernel_image, layer=None,
                   modules=root.tree / "usr/lib/modules" / version,
                   build_dir=f"/usr/lib/modules/{version}/build", build_binds={})

@@ -13,8 +13,7 @@ import sys
 import tempfile
 
 from . import cache, chroot
-from .errors import VmError
-from .host import run_log_tail
+from .errors import VmError, log_tail
 from .progress import step
 
 #: The project's tree
@@ -67,7 +66,7 @@ def _build(kernel, copy, work):
                        binds, log, "make")
         except VmError:
             raise VmError(f"the module does not build for {kernel.name}:\n"
-                          f"{_source_names(run_log_tail(log, 60))}") from None
+                          f"{_source_names(log_tail(log, 60))}") from None
         for file in build.rglob("*.ko"):
             shutil.copyfile(file, modules / "updates" / file.name)
         shutil.rmtree(build)

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 
 from . import cache, chroot, debian
-from .errors import VmError
-from .host import run_log_tail
+from .errors import VmError, log_tail
 from .progress import step
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -80,6 +79,7 @@ def _build(release, work):
 def _bootstrap(release, work, log):
     command = [*chroot.ISOLATED, "mmdebstrap", "--variant=minbase", "--architectures=amd64",
                *(f"--dpkgopt={option}" for option in DPKG_OPTIONS),
+               *(f"--aptopt={option}" for option in debian.apt_options()),
                f"--include={','.join(packages(release))}",
                f"--customize-hook={HOOK} \"$1\" {work}",
                release, str(work / "tree"), *debian.sources(release)]
@@ -90,7 +90,7 @@ def _bootstrap(release, work, log):
                                 check=False).returncode
     if status:
         raise VmError(f"bootstrapping Debian {release} from {debian.mirror()} failed; the end of "
-                      f"mmdebstrap's output:\n{run_log_tail(log)}")
+                      f"mmdebstrap's output:\n{log_tail(log)}")
     for name in chroot.MOUNT_POINTS:
         (work / "tree" / name).mkdir()
     chroot.run(work / "tree", ["true"], {}, log, "trying a command in the new root")
@@ -107,4 +107,4 @@ def _make_image(work, log):
                f"{size // 1024}k"]
     with open(log, "ab") as out:
         if subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False).returncode:
-            raise VmError(f"making a file system image failed:\n{run_log_tail(log)}")
+            raise VmError(f"making a file system image failed:\n{log_tail(log)}")
