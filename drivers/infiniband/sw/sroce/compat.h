@@ -48,6 +48,13 @@ static inline u32 sroce_crc32(u32 crc, const void *data, size_t len)
 #define timer_container_of(var, timer, field) from_timer(var, timer, field)
 #endif
 
+/* 6.17 wants to be told that a workqueue is per CPU */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define SROCE_WQ_PERCPU		WQ_PERCPU
+#else
+#define SROCE_WQ_PERCPU		0
+#endif
+
 static inline void sroce_flowi4_set_tos(struct flowi4 *fl4, u8 tos)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)

@@ -228,6 +228,7 @@ static void sroce_progress(struct sroce_qp *qp, u32 psn)
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;
 	req->armed = false;
+	req->gap = false;
 	if (sroce_psn_diff(psn, req->psn) > 0)
 		sroce_seek(qp, psn);
 }
@@ -297,11 +298,14 @@ static bool sroce_acknowledge(struct sroce_qp *qp, u32 psn)
 	return true;
 }
 
+/* Once for a gap: what was sent before the repetition is still arriving */
 static void sroce_implied_nak(struct sroce_qp *qp)
 {
+	if (qp->req.gap)
+		return;
+	qp->req.gap = true;
 	sroce_count(qp->dev, SROCE_CNT_IMPLIED_NAK);
 	sroce_complete_done(qp);
-	/* nothing to repeat when that is under way already */
 	if (qp->state != IB_QPS_ERR && sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
 		sroce_repeat(qp);
 }

@@ -33,7 +33,7 @@ static struct workqueue_struct *sroce_wq;
  */
 int sroce_qp_init(void)
 {
-	sroce_wq = alloc_workqueue("sroce", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	sroce_wq = alloc_workqueue("sroce", WQ_MEM_RECLAIM | SROCE_WQ_PERCPU, 0);
 	return sroce_wq ? 0 : -ENOMEM;
 }
 
@@ -92,13 +92,39 @@ void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when)
 	qp->work_due = max(qp->work_due, when);
 }
 
-static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when)
+/* A packet may be in a queue of the stack for this long, at most */
+#define SROCE_STREAM_JIFFIES	2
+
+/**
+ * sroce_stream_here - may packets of this stream be sent from this CPU?
+ * @qp: queue pair, locked
+ * @stream: its stream
+ * @empty: none of its packets is under way
+ *
+ * Return: whether they may; else the worker of the CPU that may is called.
+ */
+bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty)
+{
+	int cpu = smp_processor_id();
+
+	if (stream->cpu != cpu && !empty &&
+	    time_before(jiffies, stream->stamp + SROCE_STREAM_JIFFIES)) {
+		qp->work_cpu = stream->cpu;
+		sroce_qp_work_due(qp, SROCE_WORK_NOW);
+		return false;
+	}
+	stream->cpu = cpu;
+	stream->stamp = jiffies;
+	return true;
+}
+
+static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when, int cpu)
 {
 	bool pending;
 
 	kref_get(&qp->ref);	/* the worker's */
 	if (when == SROCE_WORK_NOW)
-		pending = mod_delayed_work(sroce_wq, &qp->work, 0);
+		pending = mod_delayed_work_on(cpu, sroce_wq, &qp->work, 0);
 	else
 		pending = !queue_delayed_work(sroce_wq, &qp->work, msecs_to_jiffies(2));
 	if (pending)
@@ -113,7 +139,7 @@ static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when)
  */
 void sroce_qp_kick(struct sroce_qp *qp)
 {
-	sroce_queue_work(qp, SROCE_WORK_NOW);
+	sroce_queue_work(qp, SROCE_WORK_NOW, WORK_CPU_UNBOUND);
 }
 
 static void sroce_qp_work(struct work_struct *work)
@@ -123,6 +149,9 @@ static void sroce_qp_work(struct work_struct *work)
 	spin_lock_bh(&qp->lock);
 	if (qp->overrun && !qp->dead)
 		sroce_qp_error(qp);
+	/* the right CPU, unless that went offline */
+	qp->req.stream.cpu = smp_processor_id();
+	qp->resp.stream.cpu = smp_processor_id();
 	sroce_respond_run(qp);
 	sroce_send_run(qp);
 	sroce_qp_unlock(qp);
@@ -184,7 +213,8 @@ void sroce_qp_unlock(struct sroce_qp *qp)
 	qp->work_due = SROCE_WORK_NONE;
 	qp->events = 0;
 	if (work)
-		sroce_queue_work(qp, work);
+		sroce_queue_work(qp, work, qp->work_cpu);
+	qp->work_cpu = WORK_CPU_UNBOUND;	/* wherever that is then */
 	spin_unlock_bh(&qp->lock);
 
 	sroce_qp_report(qp, events);
@@ -271,6 +301,7 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	req->scatter_valid = false;
 	req->rd_atomic = 0;
 	req->rnr_wait = false;
+	req->gap = false;
 	req->armed = false;
 	sroce_ring_reset(&resp->rq.ring);
 	resp->recv.valid = false;
@@ -410,6 +441,7 @@ static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
 	spin_lock_init(&qp->lock);
 	__skb_queue_head_init(&qp->tx);
 	INIT_DELAYED_WORK(&qp->work, sroce_qp_work);
+	qp->work_cpu = WORK_CPU_UNBOUND;
 	qp->sig_type = init->sq_sig_type;
 	qp->attr.port_num = SROCE_PORT;
 	qp->attr.path_mtu = IB_MTU_1024;

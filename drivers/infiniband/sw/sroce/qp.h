@@ -25,6 +25,20 @@ enum sroce_work {
 /* Frames that one turn of a requester or responder may produce */
 #define SROCE_TX_BUDGET		32
 
+/**
+ * struct sroce_stream - packets whose order matters to the receiver
+ * @cpu: CPU that sent the last of them
+ * @stamp: when, jiffies
+ *
+ * Frames that two CPUs send can overtake each other, since each CPU has its own
+ * queues in the stack.  So a stream moves to another CPU only when none of its
+ * packets can be in a queue; until then that CPU's worker sends.
+ */
+struct sroce_stream {
+	int		cpu;
+	unsigned long	stamp;
+};
+
 /* What a send work request has come to; kernel memory */
 enum sroce_swqe_state {
 	SROCE_WQE_SENDING,	/* some of its packets may not have been sent yet */
@@ -97,6 +111,8 @@ struct sroce_swqe {
  * @psn_max: PSN after the last that was ever sent
  * @psn_end: PSN after the last that was ever given to a work request
  * @psn_asked: PSN after the last that asked for an ACK
+ * @gap: a response is missing and was asked for again: later ones are dropped
+ * @stream: where packets are sent
  * @rd_atomic: READs and atomics under way
  * @retries: left before RETRY_EXC_ERR
  * @rnr_retries: left before RNR_RETRY_EXC_ERR
@@ -124,6 +140,8 @@ struct sroce_requester {
 	u32			psn_max;
 	u32			psn_end;
 	u32			psn_asked;
+	bool			gap;
+	struct sroce_stream	stream;
 	u32			rd_atomic;
 	u8			retries;
 	u8			rnr_retries;
@@ -179,6 +197,7 @@ struct sroce_resource {
  * @num_resources: how many
  * @resource_end: number of the next one; number n is resources[n % num_resources]
  * @resource_next: number of the first that may have something to send
+ * @stream: where READ responses are sent
  */
 struct sroce_responder {
 	struct sroce_rq		rq;
@@ -199,6 +218,7 @@ struct sroce_responder {
 	u32			num_resources;
 	u32			resource_end;
 	u32			resource_next;
+	struct sroce_stream	stream;
 };
 
 /**
@@ -220,6 +240,7 @@ struct sroce_responder {
  * @resp: responder
  * @work: does what exceeded a budget
  * @work_due: when sroce_qp_unlock() is to queue @work
+ * @work_cpu: on which CPU
  * @tx: frames to be transmitted in this order
  * @transmitting: somebody is at it; others leave it to him
  * @events: asynchronous events to be reported, a bit for each enum ib_event_type
@@ -244,6 +265,7 @@ struct sroce_qp {
 	struct sroce_responder		resp;
 	struct delayed_work		work;
 	enum sroce_work			work_due;
+	int				work_cpu;
 	struct sk_buff_head		tx;
 	bool				transmitting;
 	u32				events;
@@ -283,6 +305,7 @@ void sroce_qp_exit(void);
 struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn);
 void sroce_qp_put(struct sroce_qp *qp);
 void sroce_qp_unlock(struct sroce_qp *qp);
+bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty);
 void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when);
 void sroce_qp_kick(struct sroce_qp *qp);
 void sroce_qp_error(struct sroce_qp *qp);

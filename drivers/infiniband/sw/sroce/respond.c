@@ -648,7 +648,10 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 	return 0;
 }
 
-/* Sends what a resource has to send: as sroce_answer_read(), or -EAGAIN */
+/*
+ * Sends what a resource has to send: as sroce_answer_read(), -EAGAIN when the
+ * budget is exhausted, -EBUSY when another CPU has to
+ */
 static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 				 struct sroce_resource *res)
 {
@@ -659,6 +662,8 @@ static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 		res->pending = err;
 		return err;
 	}
+	if (!sroce_stream_here(qp, &qp->resp.stream, false))
+		return -EBUSY;
 	while (res->next < res->packets) {
 		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET)
 			return -EAGAIN;
@@ -743,8 +748,10 @@ void sroce_respond_run(struct sroce_qp *qp)
 	if (!err)
 		err = sroce_answer_last(qp, &burst);
 	sroce_build_flush(qp, &burst);
-	if (err)
-		sroce_qp_work_due(qp, err == -EAGAIN ? SROCE_WORK_NOW : SROCE_WORK_LATER);
+	if (err == -ENOMEM)
+		sroce_qp_work_due(qp, SROCE_WORK_LATER);
+	else if (err)
+		sroce_qp_work_due(qp, SROCE_WORK_NOW);
 	else if (resp->failed)
 		sroce_qp_error(qp);
 }

@@ -506,6 +506,14 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 	return true;
 }
 
+/* Datagrams may overtake each other; all others are sent by one CPU at a time */
+static bool sroce_send_here(struct sroce_qp *qp)
+{
+	bool empty = qp->ibqp.qp_type == IB_QPT_RC && qp->req.una == qp->req.psn_max;
+
+	return sroce_qp_is_datagram(qp) || sroce_stream_here(qp, &qp->req.stream, empty);
+}
+
 /**
  * sroce_send_run - send what can be sent, complete what is complete
  * @qp: queue pair, locked
@@ -524,7 +532,7 @@ void sroce_send_run(struct sroce_qp *qp)
 	}
 	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) || qp->req.rnr_wait)
 		return;
-	while (sroce_send_step(qp, &burst)) {
+	while (sroce_send_here(qp) && sroce_send_step(qp, &burst)) {
 		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET) {
 			sroce_qp_work_due(qp, SROCE_WORK_NOW);
 			break;
