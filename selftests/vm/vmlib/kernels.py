@@ -8,6 +8,12 @@ from . import debian, rootfs
 from .errors import VmError
 
 
+#: Parameters of every kernel: a crash ends the guest, watchdogs are patient, so that what they
+#: report is not the host's load, and no module makes network devices that nobody asked for.
+PARAMETERS = ("panic=-1", "oops=panic", "rcupdate.rcu_cpu_stall_timeout=60",
+              "bonding.max_bonds=0", "dummy.numdummies=0", "ifb.numifbs=0")
+
+
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """A kernel, the root file system that goes with it, and how modules are built for it."""

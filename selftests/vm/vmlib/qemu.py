@@ -5,16 +5,15 @@ import os
 import pathlib
 import subprocess
 
-from . import cache, chroot
+from . import cache, chroot, kernels
 from .progress import step
 
 QEMU = "qemu-system-x86_64"
 TRIAL_SECONDS = 10
-#: Kernel parameters.  Emulation is slow, hence: no mitigations, no self-tests at boot, and
-#: patient watchdogs, so that what they report is not the machine's load.
-PARAMETERS = ("console=ttyS0 loglevel=6 panic=-1 oops=panic nokaslr mitigations=off audit=0 "
-              "apparmor=0 no_timer_check cryptomgr.notests random.trust_cpu=on net.ifnames=0 "
-              "rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30")
+#: Emulation is slow, hence no mitigations, and no self-tests at boot.
+PARAMETERS = ("console=ttyS0", "loglevel=6", "nokaslr", "mitigations=off", "audit=0", "apparmor=0",
+              "no_timer_check", "cryptomgr.notests", "random.trust_cpu=on", "net.ifnames=0",
+              "watchdog_thresh=30")
 
 
 def command_line(kernel, initramfs, shares, memory, cpus, console, output_fd):
@@ -42,7 +41,7 @@ def command_line(kernel, initramfs, shares, memory, cpus, console, output_fd):
 def _boot(kernel, initramfs, parameters, console):
     return ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-kernel", str(kernel.image), "-initrd", str(initramfs),
-            "-append", f"{PARAMETERS} {parameters}",
+            "-append", " ".join((*PARAMETERS, *kernels.PARAMETERS, parameters)),
             "-chardev", f"file,id=console,path={_quote(console)},append=on",
             "-serial", "chardev:console"]
 
