@@ -14,6 +14,11 @@ import pathlib
 import shutil
 import time
 
+from .progress import say
+
+#: In hexadecimal digits
+DIGEST_LENGTH = 12
+
 
 def cache_dir():
     """The cache's directory: $SROCE_CACHE, or sroce in the user's cache directory."""
@@ -29,7 +34,7 @@ def digest(*inputs):
     for item in inputs:
         data = item.read_bytes() if isinstance(item, pathlib.Path) else str(item).encode()
         sha.update(len(data).to_bytes(8, "little") + data)
-    return sha.hexdigest()[:12]
+    return sha.hexdigest()[:DIGEST_LENGTH]
 
 
 @contextlib.contextmanager
@@ -38,7 +43,11 @@ def lock(name):
     path = cache_dir() / "locks" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another run that makes {name}")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -53,9 +62,12 @@ def entry(kind, name, key, build):
     return final
 
 
-def keep_newest(kind, name, count, min_age=3600):
-    """Remove entries of KIND and NAME but the COUNT last used ones and recent ones."""
-    entries = [p for p in (cache_dir() / kind).glob(f"{name}-*") if p.suffix != ".tmp"]
+def keep_newest(kind, name, count, min_age=12 * 3600):
+    """Remove entries of KIND and NAME but the COUNT last used ones and recent ones.
+
+    A guest may still run with an old one, hence the age, in seconds.
+    """
+    entries = list((cache_dir() / kind).glob(f"{name}-{'[0-9a-f]' * DIGEST_LENGTH}"))
     entries.sort(key=lambda p: p.stat().st_mtime, reverse=True)
     for old in entries[count:]:
         if time.time() - old.stat().st_mtime > min_age:

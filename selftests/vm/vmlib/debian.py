@@ -21,7 +21,7 @@ def mirror():
     apt = pathlib.Path("/etc/apt")
     for path in [apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))]:
         if path.is_file():
-            found = re.search(r"^(?!\s*#).*?(https?://[^\s\]]+/debian)/?(?=\s|$)",
+            found = re.search(r"^(?!\s*#).*?(https?://[^/\s\]]+/debian)/?(?=\s|$)",
                               path.read_text(errors="replace"), re.MULTILINE)
             if found:
                 return found.group(1)
@@ -71,12 +71,12 @@ def download(package, release, directory):
         f'Dir::State::lists "{apt}/lists"; Dir::Cache "{apt}/cache";\n'
         f'Dir::Etc::trusted "{KEYRING}"; Dir::Etc::trustedparts "/dev/null";\n'
         'APT::Architecture "amd64"; APT::Sandbox::User "root";\n')
+    environment = {**os.environ, "APT_CONFIG": str(apt / "apt.conf")}
     log = apt / "log"
     with open(log, "wb") as out:
         for command in (["update", "--error-on=any"], ["download", package]):
             status = subprocess.run(["apt-get", "-q", *command], cwd=directory, stdout=out,
-                                    stderr=subprocess.STDOUT, check=False,
-                                    env={**os.environ, "APT_CONFIG": str(apt / "apt.conf")}).returncode
+                                    stderr=subprocess.STDOUT, check=False, env=environment).returncode
             if status:
                 raise VmError(f"downloading {package} of {release} from {mirror()} failed at "
                               f"'apt-get {command[0]}':\n{log_tail(log)}")

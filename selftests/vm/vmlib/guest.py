@@ -76,8 +76,7 @@ def _boot(kernel, shares, console, options):
                 data = os.read(reader, 1 << 16)
                 if not data:
                     break
-                sys.stdout.buffer.write(data)
-                sys.stdout.buffer.flush()
+                _write_all(sys.stdout.fileno(), data)
         else:
             return True
         try:
@@ -90,6 +89,11 @@ def _boot(kernel, shares, console, options):
         process.kill()
         process.wait()
         os.close(reader)
+
+
+def _write_all(descriptor, data):
+    while data:
+        data = data[os.write(descriptor, data):]
 
 
 def _verdict(console, status_file, timed_out, seconds, options):

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import platform
 import shutil
 
 from .errors import VmError
@@ -13,6 +14,7 @@ PROGRAMS = {
     "mmdebstrap": "mmdebstrap",
     "mkfs.ext4": "e2fsprogs",
     "unshare": "util-linux",
+    "zstd": "zstd",
     "setpriv": "util-linux",
     "chroot": "coreutils",
     "dpkg-deb": "dpkg",
@@ -33,6 +35,8 @@ def missing_packages():
 
 def check():
     """Raise VmError when the host cannot build and run guests."""
+    if platform.machine() != "x86_64":
+        raise VmError("guests are x86-64, and so must the host be: the module is built natively")
     missing = missing_packages()
     if missing:
         raise VmError(f"these packages are missing: {' '.join(missing)}\n"

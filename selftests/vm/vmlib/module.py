@@ -77,14 +77,15 @@ def _build(kernel, copy, work):
 
 
 def _index(kernel, usr, log):
-    """Run depmod over the kernel's modules and ours together; the layer's directory USR has ours."""
-    modules = usr / "lib/modules" / kernel.version
+    """Run depmod over the kernel's modules and ours, which are in the layer's directory USR."""
+    relative = f"lib/modules/{kernel.version}"
+    modules = usr / relative
     for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
         shutil.copyfile(kernel.modules / name, modules / name)
     (modules / "kernel").mkdir()
     chroot.run(kernel.rootfs.tree, ["depmod", "-b", "/build", kernel.version],
-               {usr: "/build", kernel.modules / "kernel": f"/build/lib/modules/{kernel.version}/kernel"},
-               log, "indexing the modules")
+               {usr: "/build", kernel.modules / "kernel": f"/build/{relative}/kernel"}, log,
+               "indexing the modules")
     (modules / "kernel").rmdir()
 
 

@@ -4,6 +4,7 @@
 import dataclasses
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 
@@ -81,7 +82,7 @@ def _bootstrap(release, work, log):
                *(f"--dpkgopt={option}" for option in DPKG_OPTIONS),
                *(f"--aptopt={option}" for option in debian.apt_options()),
                f"--include={','.join(packages(release))}",
-               f"--customize-hook={HOOK} \"$1\" {work}",
+               f"--customize-hook={shlex.quote(str(HOOK))} \"$1\" {shlex.quote(str(work))}",
                release, str(work / "tree"), *debian.sources(release)]
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     with open(log, "wb") as out:
