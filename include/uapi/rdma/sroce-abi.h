@@ -140,6 +140,16 @@ struct sroce_create_srq_resp {
 	__u32			reserved;
 };
 
+/*
+ * Flags of a completion, struct ib_uverbs_wc.wc_flags, as libibverbs names them;
+ * the kernel's own enumeration has another value for the last
+ */
+enum sroce_wc_flags {
+	SROCE_WC_GRH		= 1 << 0,
+	SROCE_WC_WITH_IMM	= 1 << 1,
+	SROCE_WC_WITH_INV	= 1 << 3,
+};
+
 /* On resizing an SRQ: the user address of the mmap info to fill in */
 struct sroce_modify_srq_cmd {
 	__aligned_u64	mmap_info_addr;

@@ -108,6 +108,13 @@ static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struc
 #define SROCE_OP_RESIZE_CQ	.resize_cq
 #endif
 
+/* 7.x: memory named by a user address is one kind of several */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define sroce_umem_get		ib_umem_get_va
+#else
+#define sroce_umem_get		ib_umem_get
+#endif
+
 /* From 6.16 on a device is born in a net namespace; before that in the first one */
 #ifdef ib_alloc_device_with_net
 #define sroce_ib_alloc_device(type, member, net)	ib_alloc_device_with_net(type, member, net)

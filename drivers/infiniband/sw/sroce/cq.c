@@ -127,6 +127,13 @@ err_ring:
 	return err;
 }
 
+static u32 sroce_user_wc_flags(int wc_flags)
+{
+	return (wc_flags & IB_WC_GRH ? SROCE_WC_GRH : 0) |
+	       (wc_flags & IB_WC_WITH_IMM ? SROCE_WC_WITH_IMM : 0) |
+	       (wc_flags & IB_WC_WITH_INVALIDATE ? SROCE_WC_WITH_INV : 0);
+}
+
 static void sroce_cq_write_user(struct ib_uverbs_wc *to, const struct ib_wc *wc)
 {
 	*to = (struct ib_uverbs_wc) {
@@ -138,7 +145,7 @@ static void sroce_cq_write_user(struct ib_uverbs_wc *to, const struct ib_wc *wc)
 		.ex.imm_data = wc->ex.imm_data,
 		.qp_num = wc->qp->qp_num,
 		.src_qp = wc->src_qp,
-		.wc_flags = wc->wc_flags & (IB_WC_GRH | IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE),
+		.wc_flags = sroce_user_wc_flags(wc->wc_flags),
 		.pkey_index = wc->pkey_index,
 		.slid = wc->slid,
 		.sl = wc->sl,

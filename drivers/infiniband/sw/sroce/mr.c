@@ -124,7 +124,7 @@ struct ib_mr *sroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iov
 	mr->iova = iova;
 	mr->length = length;
 	mr->valid = true;
-	mr->umem = ib_umem_get(pd->device, start, length, access);
+	mr->umem = sroce_umem_get(pd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		err = PTR_ERR(mr->umem);
 		mr->umem = NULL;

@@ -9,6 +9,7 @@
  */
 #include <linux/netfilter.h>
 #include <linux/rcupdate.h>
+#include <net/netfilter/nf_conntrack.h>
 #include <rdma/ib_addr.h>
 #include "complete.h"
 #include "device.h"
@@ -224,18 +225,26 @@ static bool sroce_is_for_other(const struct sroce_frame *frame, const struct sro
 	return sroce_other_driver(gid);
 }
 
-/* Takes the frame if it is for us: conntrack must learn of that as if it went on */
 static unsigned int sroce_receive_stolen(struct sk_buff *skb)
 {
 	consume_skb(skb);
 	return NF_STOLEN;
 }
 
+/*
+ * Conntrack confirms an entry in a hook behind ours, which this frame will not
+ * reach: do it here, else the entry is lost and every frame a new connection.
+ */
 static bool sroce_receive_confirm(struct sk_buff *skb)
 {
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
 	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
+	const struct nf_conn *ct = (const struct nf_conn *)skb_nfct(skb);
 
-	return !hook || !hook->confirm || hook->confirm(skb) == NF_ACCEPT;
+	if (ct && !nf_ct_is_confirmed(ct) && hook)
+		return hook->confirm(skb) == NF_ACCEPT;
+#endif
+	return true;
 }
 
 static unsigned int sroce_receive(struct sroce_frame *frame)
