@@ -28,6 +28,11 @@ def cache_dir():
     return pathlib.Path(base).resolve() / "sroce"
 
 
+def code(file):
+    """The source of a module, to be read when it is imported: the file may change under a run."""
+    return pathlib.Path(file).read_text(encoding="utf-8")
+
+
 def digest(*inputs):
     """A short hash of INPUTS: a path stands for its file's content, all else for its text."""
     sha = hashlib.sha256()

@@ -7,6 +7,7 @@ import stat
 
 from . import cache
 
+CODE = cache.code(__file__)
 HERE = pathlib.Path(__file__).resolve().parent.parent
 INIT = HERE / "guest" / "init"
 
@@ -18,17 +19,18 @@ QEMU_MODULES = ("virtio_pci", "virtio_blk", "virtio_console", "9pnet_virtio", "9
 def get(rootfs, for_qemu):
     """The initramfs for a kernel of ROOTFS under QEMU, or for user-mode Linux (no modules)."""
     name = f"{rootfs.release}-{'qemu' if for_qemu else 'uml'}"
-    key = cache.digest(rootfs.path.name, INIT, pathlib.Path(__file__))
-    path = cache.entry("initramfs", name, key, lambda work: _build(rootfs, for_qemu, work))
+    init = INIT.read_bytes()
+    key = cache.digest(rootfs.path.name, init, CODE)
+    path = cache.entry("initramfs", name, key, lambda work: _build(rootfs, init, for_qemu, work))
     cache.keep_newest("initramfs", name, 3)
     return path / "initramfs"
 
 
-def _build(rootfs, for_qemu, work):
+def _build(rootfs, init, for_qemu, work):
     archive = Archive()
     for directory in ("bin", "dev", "proc", "sys", "modules", "layers", "rw", "newroot"):
         archive.add(directory, stat.S_IFDIR | 0o755)
-    archive.add("init", stat.S_IFREG | 0o755, INIT.read_bytes())
+    archive.add("init", stat.S_IFREG | 0o755, init)
     archive.add("bin/busybox", stat.S_IFREG | 0o755, (rootfs.tree / "usr/bin/busybox").read_bytes())
     order = []
     if for_qemu:

@@ -10,7 +10,7 @@ import subprocess
 from . import cache, debian, rootfs
 from .errors import VmError
 
-
+CODE = cache.code(__file__)
 #: Parameters of every kernel: a crash ends the guest, watchdogs are patient, so that what they
 #: report is not the host's load, and no module makes network devices that nobody asked for.
 PARAMETERS = ("panic=-1", "oops=panic", "rcupdate.rcu_cpu_stall_timeout=60",
@@ -53,7 +53,7 @@ def stock(series):
 
 def _vmlinux(root):
     """The kernel of ROOT, uncompressed: that takes the emulated CPU longer than to boot it."""
-    key = cache.digest(root.path.name, pathlib.Path(__file__))
+    key = cache.digest(root.path.name, CODE)
 
     def build(work):
         (work / "vmlinux").write_bytes(_unpack(root.kernel_image.read_bytes()))

@@ -16,6 +16,7 @@ from . import cache, chroot
 from .errors import VmError, log_tail
 from .progress import step
 
+CODE = cache.code(__file__)
 #: The project's tree
 TREE = pathlib.Path(__file__).resolve().parents[3]
 SOURCE_NAMES = ("Kbuild", "Makefile", "Kconfig")
@@ -30,7 +31,7 @@ def get(kernel):
         copy = pathlib.Path(copy)
         files = _copy_sources(copy)
         owner = kernel.layer.parent if kernel.layer else kernel.rootfs.path
-        key = cache.digest(owner.name, pathlib.Path(__file__),
+        key = cache.digest(owner.name, CODE,
                            *(item for file in files for item in (file, copy / file)))
         path = cache.entry("module", kernel.name, key, lambda work: _build(kernel, copy, work))
     cache.keep_newest("module", kernel.name, KEPT_BUILDS)

@@ -12,6 +12,7 @@ from . import cache, chroot, debian
 from .errors import VmError, log_tail
 from .progress import step
 
+CODE = cache.code(__file__)
 HERE = pathlib.Path(__file__).resolve().parent.parent
 HOOK = HERE / "guest" / "kernel-hook"
 
@@ -63,7 +64,7 @@ def packages(release):
 
 def get(release):
     """The root file system of RELEASE, bootstrapped if it is not cached."""
-    key = cache.digest(*packages(release), HOOK, chroot.MOUNT_POINTS, pathlib.Path(__file__))
+    key = cache.digest(*packages(release), HOOK, chroot.MOUNT_POINTS, CODE)
     path = cache.entry("root", release, key, lambda work: _build(release, work))
     return Rootfs(release, path)
 

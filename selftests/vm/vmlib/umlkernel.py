@@ -14,6 +14,7 @@ from . import cache, chroot, debian, kernels, rootfs
 from .errors import VmError
 from .progress import step
 
+CODE = cache.code(__file__)
 HERE = pathlib.Path(__file__).resolve().parent.parent
 SERIES = "7.2"
 SOURCE_RELEASE = "sid"
@@ -37,7 +38,7 @@ def get(backend):
     root = rootfs.get(ROOT_RELEASE)
     source = _source(root)
     fragments = [HERE / name for name in FRAGMENTS[backend]]
-    key = cache.digest(source.name, pathlib.Path(__file__), *fragments)
+    key = cache.digest(source.name, CODE, *fragments)
     path = cache.entry("uml", backend, key,
                        lambda work: _build(backend, root, source, fragments, work))
     version = (path / "kernel-version").read_text().strip()
@@ -50,7 +51,7 @@ def get(backend):
 
 def _source(root):
     """The kernel's sources, unpacked and patched, in the entry's directory linux."""
-    key = cache.digest(pathlib.Path(__file__), CRC_PATCH)
+    key = cache.digest(CODE, CRC_PATCH)
     return cache.entry("linux", SERIES, key, lambda work: _fetch_source(root, work))
 
 
