@@ -7,8 +7,6 @@
 
 #include "../common/tap.h"
 
-extern const char *only;
-
 #define GUARD 64
 #define ANY -1
 
@@ -841,7 +839,6 @@ int run_cases(struct end *end, int fd, uint64_t seed)
 	e = end;
 	control = fd;
 	random_state = seed ? seed : 1;
-	tap_only = only;
 	printf("# seed %#llx\n", (unsigned long long)seed);
 	best = e->dev.port.active_mtu;
 	for (int i = 0; i < 3; i++) {

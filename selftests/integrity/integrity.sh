@@ -12,7 +12,7 @@ cd "$(dirname "$0")" || exit 1
 
 need ip rdma cc
 tap_start "payload integrity"
-build integrity main.c arena.c end.c serve.c cases.c ../common/verbs.c
+build integrity main.c arena.c end.c serve.c cases.c ../common/verbs.c ../common/tap.c
 pair_up
 
 family=${FAMILY:-4}

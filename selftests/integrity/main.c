@@ -13,8 +13,6 @@
 #include "../common/tap.h"
 #include "integrity.h"
 
-const char *only;
-
 int main(int argc, char **argv)
 {
 	const char *device = NULL;
@@ -28,7 +26,7 @@ int main(int argc, char **argv)
 		case 'g': gid_index = atoi(optarg); break;
 		case 'p': port = atoi(optarg); break;
 		case 's': seed = strtoull(optarg, NULL, 0); break;
-		case 'o': only = optarg; break;
+		case 'o': tap_only = optarg; break;
 		default: die("usage: integrity -d DEVICE -g GID [-p PORT] [-s SEED] [-o NAME] [SERVER]");
 		}
 	}

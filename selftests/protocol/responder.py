@@ -77,7 +77,7 @@ def write_nothing(b):
     q.acked(psn, msn=1)
 
 
-def read_response(q, psn, data, mtu, msn):
+def read_response(q, psn, data, mtu, msn=None):
     """Expect the packets of a READ response; return the number of them."""
     n = max(1, -(-len(data) // mtu))
     for i in range(n):
@@ -90,7 +90,8 @@ def read_response(q, psn, data, mtu, msn):
         same(f'payload of {p}', p.payload, data[i * mtu:(i + 1) * mtu])
         if operation != roce.READ_MIDDLE:
             same(f'kind of syndrome of {p}', p.syndrome >> 5, 0)
-            same(f'MSN of {p}', p.msn, msn)
+            if msn is not None:
+                same(f'MSN of {p}', p.msn, msn)
     return n
 
 
@@ -276,11 +277,11 @@ def duplicate_read(b):
     q.memory.write(b'changed', 1024)
     now = q.memory.read(0, 3000)
     q.send(roce.READ_REQUEST, q.reth(0, 3000), ack=True, psn=psn)
-    read_response(q, psn, now, 1024, 2)
+    read_response(q, psn, now, 1024)
     q.send(roce.READ_REQUEST, q.reth(1024, 1976), ack=True, psn=psn + 1)
-    read_response(q, psn + 1, now[1024:], 1024, 2)
+    read_response(q, psn + 1, now[1024:], 1024)
     q.send(roce.READ_REQUEST, q.reth(2048, 952), ack=True, psn=psn + 2)
-    read_response(q, psn + 2, now[2048:], 1024, 2)
+    read_response(q, psn + 2, now[2048:], 1024)
     q.probe()
 
 
