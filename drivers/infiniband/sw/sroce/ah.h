@@ -41,7 +41,7 @@ struct sroce_av {
 	};
 	struct udphdr			udp;
 	u8				sl;
-	spinlock_t			lock;
+	spinlock_t			lock;	/* see above */
 	struct dst_entry		*dst;
 	u32				cookie;
 };

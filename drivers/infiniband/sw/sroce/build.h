@@ -15,7 +15,7 @@ struct sroce_qp;
  * @psn: PSN
  * @pkey_index: index of the P_Key
  * @solicited: the receiver is to be woken
- * @ask: ask for an acknowledgement
+ * @ask: ask for an acknowledgment
  * @length: payload, bytes
  * @eth: where the extended transport headers go, set by sroce_build_begin()
  * @payload: where the payload goes, likewise

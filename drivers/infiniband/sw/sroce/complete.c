@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The requester's receiving side: acknowledgements and responses into progress
+ * The requester's receiving side: acknowledgments and responses into progress
  * and completions (IBA volume 1, 9.7.5 and 9.9), and what to do when none come.
  */
 #include "build.h"
@@ -478,7 +478,7 @@ static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_pack
 }
 
 /**
- * sroce_complete_packet - take an acknowledgement or a response
+ * sroce_complete_packet - take an acknowledgment or a response
  * @qp: RC queue pair, locked
  * @packet: packet of an opcode with SROCE_OP_RESPONSE
  *

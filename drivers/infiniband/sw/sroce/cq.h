@@ -21,7 +21,7 @@
  */
 struct sroce_cq {
 	struct ib_cq			ibcq;
-	spinlock_t			lock;
+	spinlock_t			lock;	/* see above */
 	struct sroce_ring		ring;
 	bool				user;
 	bool				overrun;

@@ -300,30 +300,58 @@ static bool sroce_mr_allows(const struct sroce_mr *mr, struct ib_pd *pd, u32 key
 	       length <= mr->length - (va - mr->iova);
 }
 
-/*
- * The region of @key, with its lock held if it is of a kind that has one, or
- * NULL.  Call under rcu_read_lock(), end with sroce_mr_end().
+/**
+ * struct sroce_access - an access to registered memory
+ * @pd: the queue pair's protection domain
+ * @key: key
+ * @va: address
+ * @length: bytes
+ * @access: permission needed
+ * @buf: what is moved
+ * @compare: for an atomic, compare and swap
+ * @compare_with: its operand
+ * @swap_add: its other operand
  */
-static struct sroce_mr *sroce_mr_begin(struct sroce_dev *dev, struct ib_pd *pd, u32 key, u64 va,
-				       u64 length, int access)
-{
-	struct sroce_mr *mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(key));
+struct sroce_access {
+	struct ib_pd	*pd;
+	u32		key;
+	u64		va;
+	u64		length;
+	int		access;
+	void		*buf;
+	bool		compare;
+	u64		compare_with;
+	u64		swap_add;
+};
 
-	if (!mr)
-		return NULL;
-	if (mr->type == SROCE_MR_FAST)
-		spin_lock_bh(&mr->lock);
-	if (sroce_mr_allows(mr, pd, key, va, length, access))
-		return mr;
-	if (mr->type == SROCE_MR_FAST)
-		spin_unlock_bh(&mr->lock);
-	return NULL;
+typedef int sroce_act(const struct sroce_mr *mr, const struct sroce_access *a);
+
+static __always_inline int sroce_mr_act_checked(const struct sroce_mr *mr,
+						const struct sroce_access *a, sroce_act *act)
+{
+	if (!sroce_mr_allows(mr, a->pd, a->key, a->va, a->length, a->access))
+		return -EACCES;
+	return act(mr, a);
 }
 
-static void sroce_mr_end(struct sroce_mr *mr)
+/* Finds the region of a key and acts on it if that is allowed; -EACCES else */
+static __always_inline int sroce_mr_act(struct sroce_dev *dev, const struct sroce_access *a,
+					sroce_act *act)
 {
-	if (mr->type == SROCE_MR_FAST)
+	struct sroce_mr *mr;
+	int err = -EACCES;
+
+	rcu_read_lock();
+	mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(a->key));
+	if (mr && mr->type == SROCE_MR_FAST) {
+		spin_lock_bh(&mr->lock);
+		err = sroce_mr_act_checked(mr, a, act);
 		spin_unlock_bh(&mr->lock);
+	} else if (mr) {
+		err = sroce_mr_act_checked(mr, a, act);
+	}
+	rcu_read_unlock();
+	return err;
 }
 
 /* A kernel address that someone gave us: is all of it memory? */
@@ -361,21 +389,29 @@ static void *sroce_mr_address(const struct sroce_mr *mr, u64 va, u64 *run)
 	return mr->chunks[at >> mr->shift] + in_chunk;
 }
 
-static int sroce_mr_move(const struct sroce_mr *mr, u64 va, void *buf, u32 length, int access)
+static int sroce_mr_move(const struct sroce_mr *mr, const struct sroce_access *a)
 {
+	u32 length = a->length;
+	void *buf = a->buf;
+	u64 va = a->va;
 	u64 run;
 
 	if (mr->type == SROCE_MR_DMA)
-		return sroce_move_kernel(va, buf, length, access);
+		return sroce_move_kernel(va, buf, length, a->access);
 	while (length) {
 		void *mem = sroce_mr_address(mr, va, &run);
 		u32 n = min_t(u64, length, run);
 
-		sroce_move(mem, buf, n, access);
+		sroce_move(mem, buf, n, a->access);
 		va += n;
 		buf += n;
 		length -= n;
 	}
+	return 0;
+}
+
+static int sroce_mr_nothing(const struct sroce_mr *mr, const struct sroce_access *a)
+{
 	return 0;
 }
 
@@ -393,16 +429,11 @@ static int sroce_mr_move(const struct sroce_mr *mr, u64 va, void *buf, u32 lengt
 int sroce_mr_check(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, u64 length,
 		   int access)
 {
-	struct sroce_mr *mr;
+	const struct sroce_access a = {
+		.pd = pd, .key = rkey, .va = va, .length = length, .access = access,
+	};
 
-	if (!length)
-		return 0;
-	rcu_read_lock();
-	mr = sroce_mr_begin(dev, pd, rkey, va, length, access);
-	if (mr)
-		sroce_mr_end(mr);
-	rcu_read_unlock();
-	return mr ? 0 : -EACCES;
+	return length ? sroce_mr_act(dev, &a, sroce_mr_nothing) : 0;
 }
 
 /**
@@ -421,19 +452,11 @@ int sroce_mr_check(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, u6
 int sroce_mr_copy(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, void *buf,
 		  u32 length, int access)
 {
-	struct sroce_mr *mr;
-	int err = -EACCES;
+	const struct sroce_access a = {
+		.pd = pd, .key = rkey, .va = va, .length = length, .access = access, .buf = buf,
+	};
 
-	if (!length)
-		return 0;
-	rcu_read_lock();
-	mr = sroce_mr_begin(dev, pd, rkey, va, length, access);
-	if (mr) {
-		err = sroce_mr_move(mr, va, buf, length, access);
-		sroce_mr_end(mr);
-	}
-	rcu_read_unlock();
-	return err;
+	return length ? sroce_mr_act(dev, &a, sroce_mr_move) : 0;
 }
 
 static u64 sroce_atomic_word(atomic64_t *word, bool compare, u64 compare_with, u64 swap_add)
@@ -441,6 +464,23 @@ static u64 sroce_atomic_word(atomic64_t *word, bool compare, u64 compare_with, u
 	if (compare)
 		return atomic64_cmpxchg(word, compare_with, swap_add);
 	return atomic64_fetch_add(swap_add, word);
+}
+
+static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_access *a)
+{
+	void *mem;
+	u64 run;
+
+	if (mr->type != SROCE_MR_DMA)
+		mem = sroce_mr_address(mr, a->va, &run);
+	else if (sroce_kernel_range_ok(a->va, a->length))
+		mem = (void *)(uintptr_t)a->va;
+	else
+		return -EACCES;
+	if (!IS_ALIGNED(a->va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64)))
+		return -EINVAL;
+	*(u64 *)a->buf = sroce_atomic_word(mem, a->compare, a->compare_with, a->swap_add);
+	return 0;
 }
 
 /**
@@ -460,31 +500,13 @@ static u64 sroce_atomic_word(atomic64_t *word, bool compare, u64 compare_with, u
 int sroce_mr_atomic(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original)
 {
-	struct sroce_mr *mr;
-	int err = -EACCES;
-	void *mem;
-	u64 run;
+	const struct sroce_access a = {
+		.pd = pd, .key = rkey, .va = va, .length = sizeof(u64),
+		.access = IB_ACCESS_REMOTE_ATOMIC, .buf = original,
+		.compare = compare, .compare_with = compare_with, .swap_add = swap_add,
+	};
 
-	rcu_read_lock();
-	mr = sroce_mr_begin(dev, pd, rkey, va, sizeof(u64), IB_ACCESS_REMOTE_ATOMIC);
-	if (!mr)
-		goto out;
-	if (mr->type == SROCE_MR_DMA)
-		mem = sroce_kernel_range_ok(va, sizeof(u64)) ? (void *)(uintptr_t)va : NULL;
-	else
-		mem = sroce_mr_address(mr, va, &run);
-	if (!mem) {
-		err = -EACCES;
-	} else if (!IS_ALIGNED(va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64))) {
-		err = -EINVAL;
-	} else {
-		*original = sroce_atomic_word(mem, compare, compare_with, swap_add);
-		err = 0;
-	}
-	sroce_mr_end(mr);
-out:
-	rcu_read_unlock();
-	return err;
+	return sroce_mr_act(dev, &a, sroce_mr_atomic_act);
 }
 
 /* One entry of a list: the reserved key 0 is all memory, for kernel users only */

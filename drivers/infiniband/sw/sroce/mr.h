@@ -49,7 +49,7 @@ struct sroce_mr {
 	u32			max_chunks;
 	void			**chunks;
 	struct ib_umem		*umem;
-	spinlock_t		lock;
+	spinlock_t		lock;	/* see above */
 };
 
 /**

@@ -179,6 +179,7 @@ static void sroce_qp_report(struct sroce_qp *qp, u32 events)
  * one at it leave theirs to him.  Softirqs are disabled, the lock is dropped.
  */
 static void sroce_qp_transmit(struct sroce_qp *qp)
+	__must_hold(&qp->lock)
 {
 	struct sk_buff_head list;
 	struct sk_buff *skb;
@@ -202,6 +203,7 @@ static void sroce_qp_transmit(struct sroce_qp *qp)
  * Transmits frames, queues the worker, reports events, wakes consumers.
  */
 void sroce_qp_unlock(struct sroce_qp *qp)
+	__releases(&qp->lock)
 {
 	enum sroce_work work;
 	u32 events;

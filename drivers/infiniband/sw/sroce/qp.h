@@ -123,7 +123,7 @@ struct sroce_swqe {
  */
 struct sroce_requester {
 	struct sroce_ring	ring;
-	spinlock_t		post_lock;
+	spinlock_t		post_lock;	/* see above */
 	struct sroce_swqe	*wqes;
 	u32			next;
 	u32			fresh;
@@ -254,7 +254,7 @@ struct sroce_qp {
 	struct sroce_dev		*dev;
 	struct kref			ref;
 	struct completion		gone;
-	spinlock_t			lock;
+	spinlock_t			lock;	/* see above */
 	enum ib_qp_state		state;
 	struct ib_qp_attr		attr;
 	enum ib_sig_type		sig_type;
@@ -304,7 +304,7 @@ int sroce_qp_init(void);
 void sroce_qp_exit(void);
 struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn);
 void sroce_qp_put(struct sroce_qp *qp);
-void sroce_qp_unlock(struct sroce_qp *qp);
+void sroce_qp_unlock(struct sroce_qp *qp) __releases(&qp->lock);
 bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty);
 void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when);
 void sroce_qp_kick(struct sroce_qp *qp);

@@ -125,24 +125,14 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 
 /* The frame's packets for this queue pair are through: answer, and go on sending */
 static void sroce_receive_finish(struct sroce_qp *qp)
+	__releases(&qp->lock)
 {
-	if (!qp)
-		return;
 	if (qp->ibqp.qp_type == IB_QPT_RC) {
 		sroce_respond_run(qp);
 		sroce_send_run(qp);
 	}
 	sroce_qp_unlock(qp);
 	sroce_qp_put(qp);
-}
-
-static struct sroce_qp *sroce_receive_begin(const struct sroce_gid *gid, u32 qpn)
-{
-	struct sroce_qp *qp = sroce_qp_find(gid->dev, qpn);
-
-	if (qp)
-		spin_lock_bh(&qp->lock);
-	return qp;
 }
 
 /* The destination of the packet at @offset, or 0, which is nobody's here */
@@ -156,27 +146,37 @@ static u32 sroce_frame_qpn(const struct sroce_frame *frame, u32 offset)
 	return bth ? be32_to_cpu(bth->qpn) & SROCE_QPN_MASK : 0;
 }
 
+/*
+ * The packets from @offset on that are for one queue pair; returns where the next
+ * begins that is for another.
+ */
+static u32 sroce_receive_run(const struct sroce_frame *frame, struct sroce_dev *dev, u32 offset)
+{
+	u32 qpn = sroce_frame_qpn(frame, offset);
+	struct sroce_qp *qp = sroce_qp_find(dev, qpn);
+
+	if (!qp) {
+		sroce_count(dev, SROCE_CNT_RCV_NO_QP);
+		return offset + frame->segment;
+	}
+	spin_lock_bh(&qp->lock);
+	do {
+		sroce_receive_packet(qp, frame, offset,
+				     min(frame->segment, frame->length - offset));
+		offset += frame->segment;
+	} while (offset < frame->length && sroce_frame_qpn(frame, offset) == qpn);
+	sroce_receive_finish(qp);
+	return offset;
+}
+
 static void sroce_receive_unicast(struct sroce_frame *frame, const struct sroce_gid *gid)
 {
-	struct sroce_qp *qp = NULL;
-	u32 offset, length;
+	u32 offset = 0;
 
 	sroce_count(gid->dev, SROCE_CNT_RCVD_FRAMES);
 	frame->vlan_id = gid->vlan_id;
-	for (offset = 0; offset < frame->length; offset += frame->segment) {
-		u32 qpn = sroce_frame_qpn(frame, offset);
-
-		length = min(frame->segment, frame->length - offset);
-		if (!qp || qp->ibqp.qp_num != qpn) {
-			sroce_receive_finish(qp);
-			qp = sroce_receive_begin(gid, qpn);
-		}
-		if (qp)
-			sroce_receive_packet(qp, frame, offset, length);
-		else
-			sroce_count(gid->dev, SROCE_CNT_RCV_NO_QP);
-	}
-	sroce_receive_finish(qp);
+	while (offset < frame->length)
+		offset = sroce_receive_run(frame, gid->dev, offset);
 }
 
 /* To all queue pairs of the group; false when there is none */
@@ -254,7 +254,8 @@ static unsigned int sroce_receive(struct sroce_frame *frame)
 	if (!frame->length || !frame->segment || frame->segment > frame->length)
 		return NF_ACCEPT;
 	if (rdma_is_multicast_addr((struct in6_addr *)&frame->daddr))
-		return sroce_receive_multicast(frame) ? sroce_receive_stolen(frame->skb) : NF_ACCEPT;
+		return sroce_receive_multicast(frame) ?
+			sroce_receive_stolen(frame->skb) : NF_ACCEPT;
 	gid = sroce_gid_find(frame->net, &frame->daddr, NULL);
 	if (!gid || sroce_is_for_other(frame, gid))
 		return NF_ACCEPT;

@@ -54,25 +54,27 @@ static inline u32 sroce_ring_distance(const struct sroce_ring *ring, u32 from, u
 	return (to - from) & ring->mask;
 }
 
-/* What the producer has published; pairs with its release */
 static inline u32 sroce_ring_producer(const struct sroce_ring *ring)
 {
+	/* pairs with the producer's release: then its elements can be read */
 	return smp_load_acquire(&ring->queue->producer_index) & ring->mask;
 }
 
-/* What the consumer has published; pairs with its release */
 static inline u32 sroce_ring_consumer(const struct sroce_ring *ring)
 {
+	/* pairs with the consumer's release: then its elements can be written */
 	return smp_load_acquire(&ring->queue->consumer_index) & ring->mask;
 }
 
 static inline void sroce_ring_set_producer(struct sroce_ring *ring, u32 index)
 {
+	/* after the elements were written */
 	smp_store_release(&ring->queue->producer_index, index & ring->mask);
 }
 
 static inline void sroce_ring_set_consumer(struct sroce_ring *ring, u32 index)
 {
+	/* after the elements were read */
 	smp_store_release(&ring->queue->consumer_index, index & ring->mask);
 }
 

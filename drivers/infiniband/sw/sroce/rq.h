@@ -17,7 +17,7 @@
 struct sroce_rq {
 	struct sroce_ring	ring;
 	u32			max_sge;
-	spinlock_t		lock;
+	spinlock_t		lock;	/* see above */
 };
 
 /**

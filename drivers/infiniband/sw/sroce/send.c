@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The requester's sending side: work requests into packets (IBA volume 1, 9.7.1
- * to 9.7.3 and 9.9).  It runs in the caller of a doorbell, on an acknowledgement,
+ * to 9.7.3 and 9.9).  It runs in the caller of a doorbell, on an acknowledgment,
  * and in the worker when a budget was exhausted.
  *
  * A work request is copied out of the ring once, when it is begun, and gets its
@@ -16,7 +16,7 @@
 #include "send.h"
 
 /* PSNs that may be under way; the largest distance that can be told from a past one */
-#define SROCE_PSN_WINDOW	(1u << 22)
+#define SROCE_PSN_WINDOW	4194304
 
 /* Payload that may be under way, bytes, and packets at least */
 #define SROCE_WINDOW_BYTES	(512u << 10)
@@ -392,7 +392,7 @@ static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_sw
 /* A READ is requested whole, unless its PSNs are too many at once */
 static u32 sroce_read_packets(const struct sroce_swqe *wqe, u32 index)
 {
-	return min(wqe->packets - index, SROCE_PSN_WINDOW);
+	return min_t(u32, wqe->packets - index, SROCE_PSN_WINDOW);
 }
 
 static u32 sroce_packet_psns(const struct sroce_swqe *wqe, u32 index)
