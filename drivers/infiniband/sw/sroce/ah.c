@@ -16,6 +16,9 @@
 
 #define SROCE_HOP_LIMIT_DEFAULT	64
 
+static LIST_HEAD(sroce_avs);			/* all address vectors */
+static DEFINE_SPINLOCK(sroce_avs_lock);		/* protects the list; outside @lock of each */
+
 /**
  * sroce_ah_attr_check - can this address be used?
  * @dev: device
@@ -95,6 +98,9 @@ struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_att
 		sroce_av_fill_ipv4(av, grh, hops);
 	av->udp.source = htons(rdma_get_udp_sport(grh->flow_label, local_qpn, remote_qpn));
 	av->udp.dest = htons(SROCE_UDP_PORT);
+	spin_lock_bh(&sroce_avs_lock);
+	list_add(&av->list, &sroce_avs);
+	spin_unlock_bh(&sroce_avs_lock);
 	return av;
 }
 
@@ -102,6 +108,9 @@ static void sroce_av_free(struct kref *ref)
 {
 	struct sroce_av *av = container_of(ref, struct sroce_av, ref);
 
+	spin_lock_bh(&sroce_avs_lock);
+	list_del(&av->list);
+	spin_unlock_bh(&sroce_avs_lock);
 	dst_release(av->dst);
 	rdma_put_gid_attr(av->sgid_attr);
 	kfree_rcu(av, rcu);
@@ -117,6 +126,30 @@ void sroce_av_put(struct sroce_av *av)
 {
 	if (av)
 		kref_put(&av->ref, sroce_av_free);
+}
+
+/**
+ * sroce_av_forget_routes - drop cached routes through a namespace
+ * @net: namespace of a net device that goes
+ *
+ * An IPv6 route must not outlive its namespace.
+ * Context: process.
+ */
+void sroce_av_forget_routes(const struct net *net)
+{
+	struct sroce_av *av;
+
+	spin_lock_bh(&sroce_avs_lock);
+	list_for_each_entry(av, &sroce_avs, list) {
+		spin_lock(&av->lock);
+		if (av->net == net) {
+			dst_release(av->dst);
+			av->dst = NULL;
+			av->net = NULL;
+		}
+		spin_unlock(&av->lock);
+	}
+	spin_unlock_bh(&sroce_avs_lock);
 }
 
 /**
@@ -226,6 +259,7 @@ int sroce_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 int sroce_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
 	*attr = to_sah(ibah)->attr;
+	attr->grh.sgid_attr = NULL;	/* the reference is the handle's */
 	return 0;
 }
 

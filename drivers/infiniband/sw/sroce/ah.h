@@ -18,14 +18,16 @@ struct sroce_dev;
  * @rcu: frees it; look-ups by number are RCU sections
  * @dev: device
  * @pd: protection domain of the address handle, only compared
+ * @list: in the list of all
  * @sgid_attr: source address, with a reference
  * @v6: which of the headers
  * @ip4: IPv4 header but for length, ID and checksum
  * @ip6: IPv6 header but for the length
  * @udp: UDP header but for length and checksum
  * @sl: service level
- * @lock: protects @dst and @cookie
+ * @lock: protects @dst, @net and @cookie
  * @dst: route, NULL when it has to be looked up
+ * @net: namespace of @dst, only compared
  * @cookie: tells whether the route is still good
  */
 struct sroce_av {
@@ -33,6 +35,7 @@ struct sroce_av {
 	struct rcu_head			rcu;
 	struct sroce_dev		*dev;
 	const struct ib_pd		*pd;
+	struct list_head		list;
 	const struct ib_gid_attr	*sgid_attr;
 	bool				v6;
 	union {
@@ -43,6 +46,7 @@ struct sroce_av {
 	u8				sl;
 	spinlock_t			lock;	/* see above */
 	struct dst_entry		*dst;
+	const struct net		*net;
 	u32				cookie;
 };
 
@@ -68,5 +72,6 @@ struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_att
 				 u32 local_qpn, u32 remote_qpn, gfp_t gfp);
 struct sroce_av *sroce_av_find(struct sroce_dev *dev, const struct ib_pd *pd, u32 number);
 void sroce_av_put(struct sroce_av *av);
+void sroce_av_forget_routes(const struct net *net);
 
 #endif /* SROCE_AH_H */

@@ -229,6 +229,7 @@ static void sroce_progress(struct sroce_qp *qp, u32 psn)
 	req->rnr_retries = qp->attr.rnr_retry;
 	req->armed = false;
 	req->gap = false;
+	req->rnr_wait = false;
 	if (sroce_psn_diff(psn, req->psn) > 0)
 		sroce_seek(qp, psn);
 }
@@ -316,6 +317,7 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 
 	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_RCVD);
 	if (!req->rnr_retries) {
+		sroce_count(qp->dev, SROCE_CNT_RNR_EXCEEDED);
 		sroce_fail_oldest(qp, IB_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}

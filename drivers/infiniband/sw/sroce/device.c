@@ -264,7 +264,12 @@ int sroce_device_create(const char *name, struct net_device *netdev)
 	if (err)
 		goto err_dealloc;
 	rtnl_lock();
-	sroce_port_announce(dev);	/* what happened meanwhile */
+	dev->registered = true;
+	/* what happened meanwhile */
+	if (rtnl_dereference(dev->netdev))
+		sroce_port_announce(dev);
+	else
+		ib_unregister_device_queued(&dev->ibdev);
 	rtnl_unlock();
 	return 0;
 

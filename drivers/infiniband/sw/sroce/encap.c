@@ -132,6 +132,7 @@ static struct dst_entry *sroce_route(struct sroce_av *av)
 	if (!dst) {
 		dst = sroce_route_lookup(av);
 		av->dst = dst;
+		av->net = dst ? dev_net(dst->dev) : NULL;
 #if IS_ENABLED(CONFIG_IPV6)
 		if (dst && av->v6)
 			av->cookie = rt6_get_cookie(container_of(dst, struct rt6_info, dst));
@@ -203,6 +204,22 @@ bool sroce_burst_fits(const struct sroce_burst *burst, const struct sroce_av *av
 	       burst->packets < burst->max_packets;
 }
 
+/* Is there a stretch of this length?  The helper may be content with one page. */
+static bool sroce_frag_refill(struct page_frag *pfrag, u32 length)
+{
+	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
+	unsigned int order = get_order(length);
+
+	if (skb_page_frag_refill(length, pfrag, gfp) && pfrag->size - pfrag->offset >= length)
+		return true;
+	if (pfrag->page)
+		put_page(pfrag->page);
+	pfrag->page = alloc_pages(gfp | __GFP_COMP, order);
+	pfrag->offset = 0;
+	pfrag->size = PAGE_SIZE << order;
+	return pfrag->page;
+}
+
 /**
  * sroce_burst_add - make room for a packet
  * @burst: burst with a frame that the packet fits
@@ -219,7 +236,7 @@ void *sroce_burst_add(struct sroce_burst *burst, u32 length)
 	int i = skb_shinfo(skb)->nr_frags;
 	void *packet;
 
-	if (!skb_page_frag_refill(length, pfrag, GFP_ATOMIC | __GFP_NOWARN))
+	if (!sroce_frag_refill(pfrag, length))
 		return NULL;
 	packet = page_address(pfrag->page) + pfrag->offset;
 	if (skb_can_coalesce(skb, i, pfrag->page, pfrag->offset)) {
@@ -399,6 +416,8 @@ static bool sroce_frame_parse_udp(struct sroce_frame *frame, u32 offset)
 	if (udp != &frame->udp)
 		frame->udp = *udp;
 	frame->start = offset + sizeof(*udp);
+	if (skb_is_gso(skb) && !(skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4))
+		return false;
 	if (skb->len < frame->start)
 		return false;
 	frame->length = skb->len - frame->start;
@@ -465,10 +484,12 @@ static const void *sroce_frame_in_frag(const struct sk_buff *skb, u32 offset, u3
 	offset -= skb_headlen(skb);
 	for (i = 0; i < info->nr_frags; i++) {
 		u32 size = skb_frag_size(&info->frags[i]);
+		const void *address;
 
-		if (offset < size)
-			return offset + length <= size ?
-				skb_frag_address_safe(&info->frags[i]) + offset : NULL;
+		if (offset < size) {
+			address = skb_frag_address_safe(&info->frags[i]);
+			return address && offset + length <= size ? address + offset : NULL;
+		}
 		offset -= size;
 	}
 	return NULL;

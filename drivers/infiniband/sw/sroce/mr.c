@@ -562,30 +562,6 @@ int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sg
 }
 
 /**
- * sroce_sgl_check - are all keys of a list good for its addresses?
- * @dev: device
- * @pd: the queue pair's protection domain
- * @sgl: list, under the lock of its queue pair
- * @access: IB_ACCESS_LOCAL_WRITE, or 0 for reading
- *
- * Return: 0 or -EACCES.
- */
-int sroce_sgl_check(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl, int access)
-{
-	u32 i;
-
-	for (i = 0; i < sgl->num; i++) {
-		const struct sroce_sge *sge = &sgl->sge[i];
-
-		if (!sge->lkey && !pd->uobject)
-			continue;
-		if (sroce_mr_check(dev, pd, sge->lkey, sge->addr, sge->length, access))
-			return -EACCES;
-	}
-	return 0;
-}
-
-/**
  * sroce_sgl_load - copy a scatter/gather list out of a work request
  * @sgl: list to fill, under the lock of its queue pair
  * @max: how many entries it can hold

@@ -92,7 +92,6 @@ int sroce_mr_atomic(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, b
 		    u64 compare_with, u64 swap_add, u64 *original);
 int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl,
 		   u32 offset, void *buf, u32 length, int access);
-int sroce_sgl_check(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl, int access);
 int sroce_sgl_load(struct sroce_sgl *sgl, u32 max, const struct sroce_sge *from, u32 num);
 
 #endif /* SROCE_MR_H */

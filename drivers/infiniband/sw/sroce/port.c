@@ -7,6 +7,7 @@
 #include <linux/rtnetlink.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
+#include "ah.h"
 #include "device.h"
 #include "port.h"
 
@@ -137,6 +138,8 @@ static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, vo
 	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
 	struct sroce_dev *dev = sroce_port_find(netdev);
 
+	if (event == NETDEV_UNREGISTER)
+		sroce_av_forget_routes(dev_net(netdev));
 	if (!dev)
 		return NOTIFY_DONE;
 	switch (event) {
@@ -145,7 +148,8 @@ static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, vo
 		if (netdev->reg_state == NETREG_REGISTERED)
 			break;
 		sroce_port_unbind(dev);
-		ib_unregister_device_queued(&dev->ibdev);
+		if (dev->registered)
+			ib_unregister_device_queued(&dev->ibdev);
 		break;
 	case NETDEV_UP:
 	case NETDEV_DOWN:
@@ -275,6 +279,8 @@ int sroce_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *att
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = sroce_port_mtu(dev) ?: IB_MTU_256;
 	attr->phys_mtu = ib_mtu_enum_to_int(attr->active_mtu);
+	attr->bad_pkey_cntr = sroce_counter_sum(dev, SROCE_CNT_RCV_BAD_PKEY);
+	attr->qkey_viol_cntr = sroce_counter_sum(dev, SROCE_CNT_RCV_BAD_QKEY);
 
 	rcu_read_lock();
 	netdev = rcu_dereference(dev->netdev);

@@ -65,9 +65,10 @@ void sroce_qp_put(struct sroce_qp *qp)
 
 /**
  * sroce_qp_find - the queue pair that a packet is for
- * @dev: device that has the destination address
+ * @dev: device that has the destination address, for the general services
  * @qpn: number; 1 is the general services'
  *
+ * The caller checks that the queue pair's device has that address too.
  * Context: any.  Return: the queue pair with a reference of the caller's, or NULL.
  */
 struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn)
@@ -76,7 +77,7 @@ struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn)
 
 	rcu_read_lock();
 	qp = qpn == IB_QPT_GSI ? rcu_dereference(dev->gsi) : xa_load(&sroce_qps, qpn);
-	if (qp && (qp->dev != dev || !kref_get_unless_zero(&qp->ref)))
+	if (qp && !kref_get_unless_zero(&qp->ref))
 		qp = NULL;
 	rcu_read_unlock();
 	return qp;
@@ -105,7 +106,8 @@ void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when)
  */
 bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty)
 {
-	int cpu = smp_processor_id();
+	/* whoever is at it transmits what we build */
+	int cpu = qp->transmitting ? qp->transmit_cpu : smp_processor_id();
 
 	if (stream->cpu != cpu && !empty &&
 	    time_before(jiffies, stream->stamp + SROCE_STREAM_JIFFIES)) {
@@ -186,6 +188,7 @@ static void sroce_qp_transmit(struct sroce_qp *qp)
 
 	__skb_queue_head_init(&list);
 	qp->transmitting = true;
+	qp->transmit_cpu = smp_processor_id();
 	while (!skb_queue_empty(&qp->tx)) {
 		skb_queue_splice_init(&qp->tx, &list);
 		spin_unlock(&qp->lock);
@@ -478,6 +481,11 @@ int sroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_
 	if (err)
 		goto err_queues;
 	qp->attr.cap = init->cap;
+	if (!udata) {
+		err = sroce_send_prepare(qp);
+		if (err)
+			goto err_queues;
+	}
 	if (udata) {
 		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 		if (err)
@@ -574,7 +582,7 @@ static int sroce_qp_change_prepare(struct sroce_qp *qp, const struct ib_qp_attr 
 			return -ENOMEM;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic) {
-		change->num_resources = attr->max_dest_rd_atomic;
+		change->num_resources = roundup_pow_of_two(attr->max_dest_rd_atomic);
 		change->resources = kvcalloc(change->num_resources, sizeof(*change->resources),
 					     GFP_KERNEL);
 		if (!change->resources) {
@@ -748,6 +756,7 @@ int sroce_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	spin_lock_bh(&qp->lock);
 	*attr = qp->attr;
+	attr->ah_attr.grh.sgid_attr = NULL;	/* the reference is the queue pair's */
 	attr->cur_qp_state = qp->state;
 	attr->rq_psn = qp->resp.psn;
 	attr->sq_psn = qp->req.psn_end;

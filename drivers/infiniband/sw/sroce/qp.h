@@ -155,6 +155,7 @@ struct sroce_requester {
  * struct sroce_resource - a READ or atomic that we respond to (9.7.7, 9.4.5)
  * @atomic: which of both
  * @pending: there is something to send
+ * @again: what is pending was sent before
  * @resumed: some of the response was sent since it became pending
  * @first_psn: PSN of the request
  * @packets: PSNs that the response takes
@@ -166,6 +167,7 @@ struct sroce_requester {
 struct sroce_resource {
 	bool			atomic;
 	bool			pending;
+	bool			again;
 	bool			resumed;
 	u32			first_psn;
 	u32			packets;
@@ -194,7 +196,7 @@ struct sroce_resource {
  * @failed: the NAK is fatal: nothing is accepted any more, and with the NAK
  *	the queue pair goes to the error state
  * @resources: the last READs and atomics, as many as the peer may have under way
- * @num_resources: how many
+ * @num_resources: how many, a power of two so that numbers may wrap
  * @resource_end: number of the next one; number n is resources[n % num_resources]
  * @resource_next: number of the first that may have something to send
  * @stream: where READ responses are sent
@@ -242,7 +244,7 @@ struct sroce_responder {
  * @work_due: when sroce_qp_unlock() is to queue @work
  * @work_cpu: on which CPU
  * @tx: frames to be transmitted in this order
- * @transmitting: somebody is at it; others leave it to him
+ * @transmitting: somebody is at it, on @transmit_cpu; others leave it to him
  * @events: asynchronous events to be reported, a bit for each enum ib_event_type
  * @comm_est: IB_EVENT_COMM_EST was reported
  * @sq_drained: IB_EVENT_SQ_DRAINED was reported, or is not wanted
@@ -268,6 +270,7 @@ struct sroce_qp {
 	int				work_cpu;
 	struct sk_buff_head		tx;
 	bool				transmitting;
+	int				transmit_cpu;
 	u32				events;
 	bool				comm_est;
 	bool				sq_drained;

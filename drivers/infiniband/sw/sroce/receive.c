@@ -155,6 +155,11 @@ static u32 sroce_receive_run(const struct sroce_frame *frame, struct sroce_dev *
 	u32 qpn = sroce_frame_qpn(frame, offset);
 	struct sroce_qp *qp = sroce_qp_find(dev, qpn);
 
+	/* two devices may have the address, through the same net device above both */
+	if (qp && qp->dev != dev && !sroce_gid_find(frame->net, &frame->daddr, qp->dev)) {
+		sroce_qp_put(qp);
+		qp = NULL;
+	}
 	if (!qp) {
 		sroce_count(dev, SROCE_CNT_RCV_NO_QP);
 		return offset + frame->segment;

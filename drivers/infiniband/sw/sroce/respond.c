@@ -67,11 +67,14 @@ static int sroce_recv_take(struct sroce_qp *qp)
  */
 void sroce_respond_flush(struct sroce_qp *qp)
 {
+	u32 n;
+
 	sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
 	if (qp->ibqp.srq)
 		return;
-	while (sroce_recv_take(qp) != -EAGAIN)
-		sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
+	for (n = sroce_rq_available(&qp->resp.rq); n; n--)
+		if (sroce_recv_take(qp) != -EAGAIN)
+			sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
 }
 
 /*
@@ -293,8 +296,11 @@ static struct sroce_resource *sroce_resource_new(struct sroce_qp *qp)
 	if (!resp->num_resources)
 		return NULL;
 	res = sroce_resource(resp, resp->resource_end);
-	if (res->pending)
+	if (res->pending && !res->again)
 		return NULL;
+	/* a response that was asked for again, but a new request says it arrived */
+	if (resp->resource_next == resp->resource_end - resp->num_resources)
+		resp->resource_next++;
 	memset(res, 0, sizeof(*res));
 	return res;
 }
@@ -370,7 +376,7 @@ static struct sroce_resource *sroce_resource_find(struct sroce_qp *qp, u32 psn, 
 						  u32 *number)
 {
 	struct sroce_responder *resp = &qp->resp;
-	u32 n = min(resp->resource_end, resp->num_resources);
+	u32 n = resp->num_resources;
 
 	for (*number = resp->resource_end; n--; ) {
 		struct sroce_resource *res = sroce_resource(resp, --*number);
@@ -418,6 +424,8 @@ static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_pack
 	res = sroce_resource_find(qp, packet->psn, atomic, &number);
 	if (!res || (!atomic && !sroce_read_again(qp, res, packet)))
 		return;
+	if (!res->pending)
+		res->again = true;
 	res->pending = true;
 	if ((s32)(number - resp->resource_next) < 0)
 		resp->resource_next = number;
@@ -515,7 +523,7 @@ static void sroce_respond_datagram(struct sroce_qp *qp, const struct sroce_packe
 		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_QKEY);
 		return;
 	}
-	if (!sroce_recv_need(qp))
+	if (packet->length > ib_mtu_enum_to_int(IB_MTU_4096) || !sroce_recv_need(qp))
 		return;
 	sroce_frame_grh(packet->frame, &grh);
 	if (!sroce_recv_write(qp, 0, &grh, sizeof(grh)) ||

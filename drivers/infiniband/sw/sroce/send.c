@@ -196,6 +196,8 @@ static bool sroce_wqe_must_wait(const struct sroce_qp *qp, u32 slot)
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return qp->req.rd_atomic && qp->req.rd_atomic >= qp->attr.max_rd_atomic;
+	case IB_WR_LOCAL_INV:	/* earlier requests may have to be repeated from it */
+		return qp->req.una != qp->req.psn_end;
 	default:
 		return false;
 	}
@@ -211,6 +213,9 @@ static bool sroce_wqe_begin(struct sroce_qp *qp)
 
 	if (slot == sroce_ring_producer(&req->ring) || qp->state != IB_QPS_RTS ||
 	    sroce_wqe_must_wait(qp, slot))
+		return false;
+	/* a producer that ran past what is not completed would wrap onto it */
+	if (sroce_ring_next(&req->ring, slot) == req->ring.index)
 		return false;
 	status = sroce_wqe_copy(qp, slot);
 	if (status == IB_WC_SUCCESS && sroce_wqe_is_rd_atomic(wqe) &&
@@ -494,6 +499,8 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 		return true;
 	}
 	index = sroce_psn_diff(req->psn, wqe->first_psn) & SROCE_PSN_MASK;
+	if (WARN_ON_ONCE(index >= wqe->packets))
+		return false;
 	if (!sroce_send_may(qp, wqe, index))
 		return false;
 	err = sroce_send_packet(qp, burst, req->next, index);
@@ -543,15 +550,21 @@ void sroce_send_run(struct sroce_qp *qp)
 	sroce_complete_rearm(qp);
 }
 
-/* The first doorbell of a queue pair: room for begun work requests */
-static int sroce_send_prepare(struct sroce_qp *qp)
+/**
+ * sroce_send_prepare - make room for begun work requests
+ * @qp: queue pair, not locked
+ *
+ * For a kernel user when the queue pair is created, since it may post in any
+ * context; for a user at the first doorbell, so that an idle one costs little.
+ * Context: process, sleeps.  Return: 0 or -ENOMEM.
+ */
+int sroce_send_prepare(struct sroce_qp *qp)
 {
 	struct sroce_swqe *wqes;
 
 	if (likely(READ_ONCE(qp->req.wqes)))
 		return 0;
-	wqes = kvcalloc(qp->req.ring.mask + 1, sizeof(*wqes),
-			in_task() && !irqs_disabled() ? GFP_KERNEL : GFP_ATOMIC);
+	wqes = kvcalloc(qp->req.ring.mask + 1, sizeof(*wqes), GFP_KERNEL);
 	if (!wqes)
 		return -ENOMEM;
 	spin_lock_bh(&qp->lock);

@@ -12,6 +12,7 @@ struct sroce_sgl;
 
 int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		    const struct ib_send_wr **bad_wr);
+int sroce_send_prepare(struct sroce_qp *qp);
 void sroce_send_run(struct sroce_qp *qp);
 int sroce_send_load_sgl(struct sroce_qp *qp, u32 slot, struct sroce_sgl *sgl);
 

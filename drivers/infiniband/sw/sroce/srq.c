@@ -125,6 +125,8 @@ int sroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq
 
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR && mask & IB_SRQ_LIMIT && attr->srq_limit > attr->max_wr)
+		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR) {
 		if (!attr->max_wr || attr->max_wr > SROCE_MAX_WR)
 			return -EINVAL;

@@ -10,6 +10,23 @@ static const struct rdma_stat_desc sroce_counter_descs[] = {
 };
 
 /**
+ * sroce_counter_sum - read a counter
+ * @dev: device
+ * @counter: counter
+ *
+ * Return: its sum over all CPUs, which may change meanwhile.
+ */
+u64 sroce_counter_sum(const struct sroce_dev *dev, enum sroce_counter counter)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(dev->counters, cpu)->value[counter]);
+	return sum;
+}
+
+/**
  * sroce_alloc_port_stats - ib_device_ops.alloc_hw_port_stats
  * @ibdev: device
  * @port: port number; there is one
@@ -34,17 +51,12 @@ struct rdma_hw_stats *sroce_alloc_port_stats(struct ib_device *ibdev, u32 port)
 int sroce_get_port_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 			 u32 port, int index)
 {
-	struct sroce_dev *dev = to_sdev(ibdev);
-	int cpu, i;
+	const struct sroce_dev *dev = to_sdev(ibdev);
+	int i;
 
 	if (!port)
 		return -EINVAL;
-	memset(stats->value, 0, sizeof(stats->value[0]) * SROCE_CNT_COUNT);
-	for_each_possible_cpu(cpu) {
-		const struct sroce_counters *c = per_cpu_ptr(dev->counters, cpu);
-
-		for (i = 0; i < SROCE_CNT_COUNT; i++)
-			stats->value[i] += READ_ONCE(c->value[i]);
-	}
+	for (i = 0; i < SROCE_CNT_COUNT; i++)
+		stats->value[i] = sroce_counter_sum(dev, i);
 	return SROCE_CNT_COUNT;
 }

@@ -30,7 +30,8 @@
 	C(ACK_TIMEOUT, "local_ack_timeout_err") \
 	C(RNR_NAK_SENT, "out_of_buffer") \
 	C(RNR_NAK_RCVD, "rnr_nak_rcvd") \
-	C(RETRY_EXCEEDED, "rnr_nak_retry_err") \
+	C(RETRY_EXCEEDED, "req_transport_retries_exceeded") \
+	C(RNR_EXCEEDED, "rnr_nak_retry_err") \
 	C(REQ_CQE_ERROR, "req_cqe_error") \
 	C(REQ_CQE_FLUSH, "req_cqe_flush_error") \
 	C(RESP_CQE_ERROR, "resp_cqe_error") \
@@ -57,6 +58,9 @@ struct sroce_counters {
 struct ib_device;
 struct rdma_hw_stats;
 
+struct sroce_dev;
+
+u64 sroce_counter_sum(const struct sroce_dev *dev, enum sroce_counter counter);
 struct rdma_hw_stats *sroce_alloc_port_stats(struct ib_device *ibdev, u32 port);
 int sroce_get_port_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 			 u32 port, int index);
