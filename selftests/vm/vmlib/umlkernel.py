@@ -20,7 +20,8 @@ SERIES = "7.2"
 SOURCE_RELEASE = "sid"
 #: Also where the kernel is built: its binary runs on hosts with this C library or a newer one.
 ROOT_RELEASE = "bookworm"
-CRC_PATCH = HERE / "uml-crc.patch"
+#: Each says at its top what it is for.
+PATCHES = (HERE / "uml-crc.patch", HERE / "uml-stacktrace.patch")
 #: Configuration fragments of a backend's kernel, merged in this order.
 FRAGMENTS = {"uml": ("uml.config",), "uml-debug": ("uml.config", "uml-debug.config")}
 #: Not unpacked: other architectures, and code for hardware that this one cannot have.  Its
@@ -51,7 +52,7 @@ def get(backend):
 
 def _source(root):
     """The kernel's sources, unpacked and patched, in the entry's directory linux."""
-    key = cache.digest(CODE, CRC_PATCH)
+    key = cache.digest(CODE, *PATCHES)
     return cache.entry("linux", SERIES, key, lambda work: _fetch_source(root, work))
 
 
@@ -62,13 +63,13 @@ def _fetch_source(root, work):
         deb = debian.download(f"linux-source-{SERIES}", SOURCE_RELEASE, download)
     log = work / "log"
     with step(f"unpacking the sources of Linux {SERIES}"):
-        shutil.copyfile(CRC_PATCH, work / "crc.patch")
+        (work / "all.patch").write_bytes(b"".join(patch.read_bytes() for patch in PATCHES))
         script = (f"cd /build && mkdir linux && "
                   f"dpkg-deb --fsys-tarfile download/{deb.name} | "
                   f"tar -xOf - ./usr/src/linux-source-{SERIES}.tar.xz | xz -dcT0 | "
                   f"tar -xf - -C linux --strip-components=1 "
                   + " ".join(f"--exclude='linux-source-*/{pattern}'" for pattern in UNUSED_SOURCES)
-                  + " && patch -d linux -p1 < crc.patch")
+                  + " && patch -d linux -p1 < all.patch")
         chroot.run(root.tree, ["bash", "-o", "pipefail", "-c", script], {work: "/build"}, log,
                    "unpacking")
     shutil.rmtree(download)
