@@ -1,18 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# make                 build the module for the running kernel (or KDIR=...)
-# make demo            boot a guest and show perftest running over the driver
-# make check           the whole test suite, TAP output
+# make                 build the module for the running kernel, or for KDIR=...
+# make install         install it, with DKMS where that is there; make uninstall
+# make demo            see perftest run over it, in a guest; needs nothing but this tree
+# make check           the whole test suite in guests; CHECK="6.1 6.12 ..." for some
+# make lint            sparse and checkpatch
 
-KDIR ?= /lib/modules/$(shell uname -r)/build
+KVER    ?= $(shell uname -r)
+KDIR    ?= /lib/modules/$(KVER)/build
+MODULE  := drivers/infiniband/sw/sroce/sroce.ko
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf 2>/dev/null)
+DKMSSRC := $(DESTDIR)/usr/src/sroce-$(VERSION)
+MODDIR  := $(DESTDIR)/lib/modules/$(KVER)/updates
 
-.PHONY: all modules clean
+.PHONY: all modules clean install uninstall demo check lint deps
 
 all: modules
 
-# O=DIR puts every build product into DIR and leaves the source tree alone.
 modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 clean:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
+
+# With DKMS the module follows the kernel; without it, it is for this kernel only
+install:
+	@if command -v dkms >/dev/null; then \
+		set -e; mkdir -p $(DKMSSRC); \
+		cp -r Kbuild Makefile dkms.conf drivers include $(DKMSSRC)/; \
+		dkms add sroce/$(VERSION) 2>/dev/null || true; \
+		dkms install --force sroce/$(VERSION) -k $(KVER); \
+	else \
+		set -e; install -D -m 644 $(MODULE) $(MODDIR)/sroce.ko; \
+		test -n "$(DESTDIR)" || depmod $(KVER); \
+	fi
+	@echo "Installed. To bind an interface: rdma link add rxe_eth0 type sroce netdev eth0"
+
+uninstall:
+	@if command -v dkms >/dev/null && dkms status sroce/$(VERSION) | grep -q sroce; then \
+		dkms remove sroce/$(VERSION) --all; \
+	fi
+	rm -rf $(DKMSSRC) $(MODDIR)/sroce.ko
+	@test -n "$(DESTDIR)" || depmod $(KVER)
+
+deps:
+	@selftests/vm/deps
+
+demo: deps
+	@selftests/vm/vm -k 6.1 -- selftests/demo
+
+check: deps
+	@selftests/check $(CHECK)
+
+lint:
+	@selftests/lint $(KDIR)
