@@ -86,12 +86,13 @@ on_exit() { [ ${#traffic[@]} = 0 ] || stop_traffic >/dev/null; }
 
 unused() { [ "$(cat "/sys/module/$module/refcnt")" = 0 ]; }
 
-# objects of the devices under test that are left
+# objects: what there is of objects of the devices under test.
 objects() {
-	rdma resource show 2>/dev/null | grep -E ": ($DEV_A|$DEV_B):" | grep -vE 'pd [01] cq [0-2] qp [01] cm_id 0 mr 0'
+	rdma resource show 2>/dev/null | grep -E ": ($DEV_A|$DEV_B):"
 }
 
-no_objects() { [ -z "$(objects)" ]; }
+# no_objects: no more than there was before the traffic.
+no_objects() { [ "$(objects)" = "$idle" ]; }
 
 # promptly NS COMMAND...: run it; it must not wait for the programs that use the device.
 promptly() {
@@ -115,7 +116,12 @@ promptly() {
 # One round of each way; says what went wrong.
 round_kill() {
 	stop_traffic || return 1
-	wait_for 60 no_objects || { echo "objects left:"; objects; return 1; }
+	wait_for 60 no_objects || {
+		echo "objects before the traffic, and left after it:"
+		echo "$idle"
+		objects
+		return 1
+	}
 }
 
 round_link() {
@@ -173,6 +179,7 @@ way() {
 	for ((i = 1; i <= ROUNDS; i++)); do
 		for d in "$DRIVER_A" "$DRIVER_B"; do driver_loaded "$d"; done
 		pair_up
+		idle=$(objects)
 		if ! start_traffic; then
 			cat "$TMP"/client*.out "$TMP"/server*.out >"$TMP/traffic.out"
 			not_ok "$name, round $i: no traffic" "$TMP/traffic.out"
