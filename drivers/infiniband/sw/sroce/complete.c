@@ -16,9 +16,9 @@ static const u32 sroce_rnr_10us[32] = {
 	16384, 24576, 32768, 49152,
 };
 
-static unsigned long sroce_rnr_jiffies(u8 code)
+static u32 sroce_rnr_us(u8 code)
 {
-	return usecs_to_jiffies(sroce_rnr_10us[code & 0x1f] * 10) + 1;
+	return sroce_rnr_10us[code & 0x1f] * 10;
 }
 
 /* The transport timer, 9.7.6.1.3: 4.096 us * 2^timeout; 0 is for ever */
@@ -326,7 +326,8 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 	sroce_seek(qp, req->una);
 	req->psn_asked = req->una;
 	req->rnr_wait = true;
-	sroce_arm(qp, sroce_rnr_jiffies(code));
+	req->rnr_until = ktime_add_us(ktime_get(), sroce_rnr_us(code));
+	sroce_arm(qp, usecs_to_jiffies(sroce_rnr_us(code)) + 1);
 }
 
 static void sroce_nak(struct sroce_qp *qp, u8 syndrome)
@@ -511,6 +512,11 @@ static void sroce_time_up(struct sroce_qp *qp)
 {
 	struct sroce_requester *req = &qp->req;
 
+	/* jiffies may have been late when the timer was set: the receiver's time is real */
+	if (req->rnr_wait && ktime_before(ktime_get(), req->rnr_until)) {
+		sroce_arm(qp, 1);
+		return;
+	}
 	req->armed = false;
 	if (req->rnr_wait) {
 		req->rnr_wait = false;

@@ -10,7 +10,7 @@
 #include "wire.h"
 
 #define SROCE_PORT		1
-#define SROCE_GID_TABLE		256
+#define SROCE_GID_TABLE		128
 #define SROCE_PKEY_TABLE	1
 #define SROCE_MAX_QP		1048576
 #define SROCE_MAX_CQ		1048576
@@ -18,7 +18,7 @@
 #define SROCE_MAX_PD		1048576
 #define SROCE_MAX_AH		1048576
 #define SROCE_MAX_MR		8388607
-#define SROCE_MAX_CQE		4194304
+#define SROCE_MAX_CQE		4194303
 #define SROCE_MAX_WR		65536
 #define SROCE_MAX_SGE		32
 #define SROCE_MAX_INLINE	(SROCE_MAX_SGE * 16)

@@ -4,6 +4,7 @@
 #define SROCE_QP_H
 
 #include <linux/kref.h>
+#include <linux/ktime.h>
 #include <linux/skbuff.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
@@ -117,6 +118,7 @@ struct sroce_swqe {
  * @retries: left before RETRY_EXC_ERR
  * @rnr_retries: left before RNR_RETRY_EXC_ERR
  * @rnr_wait: a receiver was not ready; the timer tells when to go on
+ * @rnr_until: not before this time
  * @timer: when to repeat, or to go on after @rnr_wait
  * @deadline: when that is due, jiffies; the timer may fire earlier
  * @armed: it is due at all
@@ -146,6 +148,7 @@ struct sroce_requester {
 	u8			retries;
 	u8			rnr_retries;
 	bool			rnr_wait;
+	ktime_t			rnr_until;
 	struct timer_list	timer;
 	unsigned long		deadline;
 	bool			armed;

@@ -51,7 +51,10 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 	packet->opcode = bth->opcode;
 	packet->op = &sroce_ops[bth->opcode & SROCE_OPCODE_MASK];
 	packet->psn = be32_to_cpu(bth->psn) & SROCE_PSN_MASK;
-	if (!packet->op->flags || bth->flags & SROCE_BTH_TVER_MASK)
+	if (bth->flags & SROCE_BTH_TVER_MASK)
+		return false;
+	/* an RC responder answers a reserved opcode, 9.7.4.1.3 */
+	if (!packet->op->flags && (bth->opcode & SROCE_SERVICE_MASK) != SROCE_RC)
 		return false;
 	headers = sizeof(*bth) + packet->op->eth;
 	if ((bth->opcode & SROCE_SERVICE_MASK) == SROCE_UD)
@@ -60,8 +63,7 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 	if (length < headers + pad + SROCE_ICRC_BYTES)
 		return false;
 	packet->length = length - headers - pad - SROCE_ICRC_BYTES;
-	if (!(packet->op->flags & SROCE_OP_PAYLOAD) && packet->op->flags != 0 &&
-	    packet->length)
+	if (packet->op->flags && !(packet->op->flags & SROCE_OP_PAYLOAD) && packet->length)
 		return false;
 	if ((packet->length + pad) & 3)
 		return false;

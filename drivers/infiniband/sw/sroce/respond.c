@@ -435,7 +435,8 @@ static bool sroce_respond_execute(struct sroce_qp *qp, const struct sroce_packet
 {
 	u16 flags = packet->op->flags;
 
-	if (!sroce_sequence_ok(qp, packet) || !sroce_length_ok(qp, packet)) {
+	/* no flags: an opcode that is reserved */
+	if (!flags || !sroce_sequence_ok(qp, packet) || !sroce_length_ok(qp, packet)) {
 		sroce_refuse_invalid(qp);
 		return false;
 	}
@@ -686,12 +687,12 @@ static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 	return 0;
 }
 
-/* READ memory that went away meanwhile: an error of ours, 9.7.5.2.6 */
+/* READ memory that went away meanwhile: the key is no good any more, 9.7.5.2.4 */
 static void sroce_answer_lost(struct sroce_qp *qp, struct sroce_resource *res)
 {
 	struct sroce_responder *resp = &qp->resp;
 
-	resp->nak = SROCE_NAK_OPERATIONAL;
+	resp->nak = SROCE_NAK_ACCESS;
 	resp->nak_psn = sroce_psn_add(res->first_psn, res->next);
 	resp->failed = true;
 	resp->resource_next = resp->resource_end;

@@ -13,6 +13,7 @@
 #include "complete.h"
 #include "mr.h"
 #include "qp.h"
+#include "respond.h"
 #include "send.h"
 
 /* PSNs that may be under way; the largest distance that can be told from a past one */
@@ -586,6 +587,9 @@ static int sroce_ring_doorbell(struct sroce_qp *qp)
 		err = -EINVAL;
 	else
 		sroce_send_run(qp);
+	/* the only sign of life of a user who posts receives in the error state */
+	if (qp->state == IB_QPS_ERR)
+		sroce_respond_flush(qp);
 	sroce_qp_unlock(qp);
 	return err;
 }
