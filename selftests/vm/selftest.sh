@@ -71,7 +71,7 @@ check "what it writes to /out is in the directory" [ "$(cat "$work/out/file")" =
 check "kernel messages are in the console's log" grep -q noise "$work/out/console.log"
 
 vm -- sh -c 'lsmod | grep -q "^sroce " && ! touch /src/file 2> /dev/null &&
-	modprobe rdma_rxe && modprobe siw && modprobe -n sroce &&
+	modprobe rdma_rxe && modprobe nvme-rdma && modprobe -n sroce &&
 	touch /file && [ "$(id -u)" = 0 ] && [ -e /dev/infiniband/rdma_cm ]'
 check "the module is loaded, others can be, and the source is read-only" status_is 0
 

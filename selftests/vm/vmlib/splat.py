@@ -32,6 +32,10 @@ PATTERNS = (
 PREFIX = r"^(<\d+>)?(\[ *\d+\.\d+\] *)?(\[ *[TC]\d+\] *)?"
 SPLAT = re.compile(PREFIX + "(?:" + "|".join(PATTERNS) + ")")
 
+#: The kernel changes its code while it runs, by way of int3 instructions.  QEMU before 8.1 may
+#: run one whose handler is told nothing about it, since it has been replaced already.
+STRAY_INT3 = re.compile(r"int3: 0000 \[#1\]")
+
 CONTEXT_BEFORE = 3
 CONTEXT_AFTER = 100
 
@@ -44,3 +48,8 @@ def excerpt(text):
             start = max(0, number - CONTEXT_BEFORE)
             return "\n".join(lines[start:number + CONTEXT_AFTER])
     return None
+
+
+def emulator_failed(text, started):
+    """Whether console output TEXT ends in QEMU's fault, before line STARTED was printed."""
+    return bool(STRAY_INT3.search(text)) and started not in text
