@@ -96,7 +96,7 @@ if wanted "ibv_devinfo -v" ibv_devinfo; then
 		devinfo "hca_id:.*$DEV_A" && devinfo "state:.*PORT_ACTIVE" &&
 		devinfo "active_mtu:.*4096" && devinfo "link_layer:.*Ethernet" &&
 		devinfo "GID\[ *$GID4_A\]:.*::ffff:$IP4_A" && devinfo "GID\[ *$GID6_A\]:.*$IP6_A" &&
-		devinfo "atomic_cap:.*ATOMIC_HCA" && devinfo "max_sge:[[:space:]]+(3[2-9]|[4-9][0-9]|[0-9]{3,})"
+		devinfo "atomic_cap:.*ATOMIC_(HCA|GLOB)" && devinfo "max_sge:[[:space:]]+(3[2-9]|[4-9][0-9]|[0-9]{3,})"
 	}
 	info_ok >"$TMP/verify.out" 2>&1 && ok "ibv_devinfo -v" ||
 		not_ok "ibv_devinfo -v" "$TMP/verify.out" "$TMP/devinfo.out"

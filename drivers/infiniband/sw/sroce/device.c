@@ -232,6 +232,17 @@ static int sroce_device_bind(struct sroce_dev *dev, struct net_device *netdev)
 	return err;
 }
 
+/* The core would say -ENFILE; a race with another creator still ends in that */
+static bool sroce_name_in_use(const char *name)
+{
+	struct ib_device *other = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+
+	if (!other)
+		return false;
+	ib_device_put(other);
+	return true;
+}
+
 /**
  * sroce_device_create - make an RDMA device over a net device
  * @name: its name, without a per cent sign
@@ -245,6 +256,8 @@ int sroce_device_create(const char *name, struct net_device *netdev)
 	struct sroce_dev *dev;
 	int err;
 
+	if (sroce_name_in_use(name))
+		return -EEXIST;
 	dev = sroce_ib_alloc_device(sroce_dev, ibdev, dev_net(netdev));
 	if (!dev)
 		return -ENOMEM;
