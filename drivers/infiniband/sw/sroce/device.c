@@ -232,32 +232,19 @@ static int sroce_device_bind(struct sroce_dev *dev, struct net_device *netdev)
 	return err;
 }
 
-/* The core would say -ENFILE; a race with another creator still ends in that */
-static bool sroce_name_in_use(const char *name)
-{
-	struct ib_device *other = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-
-	if (!other)
-		return false;
-	ib_device_put(other);
-	return true;
-}
-
 /**
  * sroce_device_create - make an RDMA device over a net device
  * @name: its name, without a per cent sign
  * @netdev: net device that the caller holds
  *
- * Context: process.  Return: 0; an errno of sroce_port_check_netdev(); -EEXIST or
- * -ENFILE for a name in use; -ENOMEM.
+ * Context: process.  Return: 0; an errno of sroce_port_check_netdev(); -EEXIST
+ * for a name in use; -ENOMEM.
  */
 int sroce_device_create(const char *name, struct net_device *netdev)
 {
 	struct sroce_dev *dev;
 	int err;
 
-	if (sroce_name_in_use(name))
-		return -EEXIST;
 	dev = sroce_ib_alloc_device(sroce_dev, ibdev, dev_net(netdev));
 	if (!dev)
 		return -ENOMEM;
@@ -274,6 +261,8 @@ int sroce_device_create(const char *name, struct net_device *netdev)
 	list_add_tail(&dev->all, &sroce_devices);
 	mutex_unlock(&sroce_devices_lock);
 	err = ib_register_device(&dev->ibdev, name, NULL);
+	if (err == -ENFILE)	/* the core's word for a name in use */
+		err = -EEXIST;
 	if (err)
 		goto err_dealloc;
 	rtnl_lock();
