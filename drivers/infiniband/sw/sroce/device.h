@@ -74,14 +74,18 @@ static inline struct sroce_dev *to_sdev(struct ib_device *ibdev)
 	return container_of(ibdev, struct sroce_dev, ibdev);
 }
 
-static inline void sroce_count(struct sroce_dev *dev, enum sroce_counter counter)
-{
-	this_cpu_inc(dev->counters->value[counter]);
-}
-
+/*
+ * Everything is counted with softirqs disabled, and nothing in hard interrupts:
+ * where this_cpu_add() would disable interrupts there is no need to.
+ */
 static inline void sroce_count_add(struct sroce_dev *dev, enum sroce_counter counter, u64 n)
 {
-	this_cpu_add(dev->counters->value[counter], n);
+	__this_cpu_add(dev->counters->value[counter], n);
+}
+
+static inline void sroce_count(struct sroce_dev *dev, enum sroce_counter counter)
+{
+	sroce_count_add(dev, counter, 1);
 }
 
 int sroce_device_create(const char *name, struct net_device *netdev);
