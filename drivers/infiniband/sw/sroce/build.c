@@ -95,6 +95,18 @@ void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroc
 }
 
 /**
+ * sroce_build_ask - have the last packet of a burst ask for an acknowledgment
+ * @burst: burst with a frame; the packet is complete
+ */
+void sroce_build_ask(struct sroce_burst *burst)
+{
+	struct sroce_bth *bth = burst->last;
+
+	bth->psn |= htonl(SROCE_BTH_ACKREQ);
+	sroce_burst_seal(burst, burst->last, burst->last_bytes);
+}
+
+/**
  * sroce_build_cancel - take back a packet that could not be completed
  * @qp: queue pair, locked
  * @burst: its burst

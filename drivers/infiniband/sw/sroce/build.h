@@ -39,6 +39,7 @@ struct sroce_build {
 int sroce_build_begin(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b);
 void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b);
 void sroce_build_cancel(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b);
+void sroce_build_ask(struct sroce_burst *burst);
 void sroce_build_flush(struct sroce_qp *qp, struct sroce_burst *burst);
 
 #endif /* SROCE_BUILD_H */

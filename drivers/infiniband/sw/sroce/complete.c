@@ -266,7 +266,7 @@ static void sroce_repeat(struct sroce_qp *qp)
 		return;
 	}
 	req->retries--;
-	req->psn_asked = req->una;
+	req->psn_asked = sroce_psn_add(req->una, -1);
 	sroce_seek(qp, req->una);
 	req->armed = false;
 }
@@ -324,7 +324,7 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
 		req->rnr_retries--;
 	sroce_seek(qp, req->una);
-	req->psn_asked = req->una;
+	req->psn_asked = sroce_psn_add(req->una, -1);
 	req->rnr_wait = true;
 	req->rnr_until = ktime_add_us(ktime_get(), sroce_rnr_us(code));
 	sroce_arm(qp, usecs_to_jiffies(sroce_rnr_us(code)) + 1);

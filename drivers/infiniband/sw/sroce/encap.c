@@ -252,6 +252,8 @@ void *sroce_burst_add(struct sroce_burst *burst, u32 length)
 	skb->data_len += length;
 	skb->truesize += length;
 	burst->packets++;
+	burst->last = packet;
+	burst->last_bytes = length;
 	if (length < burst->segment)
 		burst->closed = true;
 	return packet;
@@ -275,12 +277,17 @@ void sroce_burst_remove(struct sroce_burst *burst, u32 length)
 	if (!skb_frag_size(frag)) {
 		put_page(skb_frag_page(frag));
 		info->nr_frags--;
+		frag--;
 	}
 	skb->len -= length;
 	skb->data_len -= length;
 	skb->truesize -= length;
 	burst->packets--;
 	burst->closed = false;
+	if (burst->packets) {
+		burst->last = skb_frag_address(frag) + skb_frag_size(frag) - burst->segment;
+		burst->last_bytes = burst->segment;
+	}
 }
 
 /**

@@ -27,6 +27,8 @@ struct sroce_dev;
  * @packets: how many there are
  * @max_packets: how many there may be
  * @closed: the last packet was shorter: no further one can follow
+ * @last: the packet added last
+ * @last_bytes: its length, from the BTH to the ICRC, bytes
  *
  * Lives on the stack, under the lock of a queue pair.
  */
@@ -39,6 +41,8 @@ struct sroce_burst {
 	u16			packets;
 	u16			max_packets;
 	bool			closed;
+	void			*last;
+	u16			last_bytes;
 };
 
 /**

@@ -97,27 +97,40 @@ void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when)
 #define SROCE_STREAM_JIFFIES	2
 
 /**
- * sroce_stream_here - may packets of this stream be sent from this CPU?
+ * sroce_stream_take - have packets of this stream sent from this CPU, if they may be
  * @qp: queue pair, locked
  * @stream: its stream
  * @empty: none of its packets is under way
  *
- * Return: whether they may; else the worker of the CPU that may is called.
+ * Return: whether they may.
  */
-bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty)
+bool sroce_stream_take(struct sroce_qp *qp, struct sroce_stream *stream, bool empty)
 {
 	/* whoever is at it transmits what we build */
 	int cpu = qp->transmitting ? qp->transmit_cpu : smp_processor_id();
 
 	if (stream->cpu != cpu && !empty &&
-	    time_before(jiffies, stream->stamp + SROCE_STREAM_JIFFIES)) {
-		qp->work_cpu = stream->cpu;
-		sroce_qp_work_due(qp, SROCE_WORK_NOW);
+	    time_before(jiffies, stream->stamp + SROCE_STREAM_JIFFIES))
 		return false;
-	}
 	stream->cpu = cpu;
 	stream->stamp = jiffies;
 	return true;
+}
+
+/**
+ * sroce_stream_here - may packets of this stream be sent from this CPU?
+ * @qp: queue pair, locked
+ * @stream: its stream
+ *
+ * Return: whether they may; else the worker of the CPU that may is called.
+ */
+bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream)
+{
+	if (sroce_stream_take(qp, stream, false))
+		return true;
+	qp->work_cpu = stream->cpu;
+	sroce_qp_work_due(qp, SROCE_WORK_NOW);
+	return false;
 }
 
 static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when, int cpu)
@@ -144,6 +157,19 @@ void sroce_qp_kick(struct sroce_qp *qp)
 	sroce_queue_work(qp, SROCE_WORK_NOW, WORK_CPU_UNBOUND);
 }
 
+/* What a doorbell asks for */
+static void sroce_qp_answer_ring(struct sroce_qp *qp)
+	__must_hold(&qp->lock)
+{
+	WRITE_ONCE(qp->rung, false);
+	if (qp->dead)
+		return;
+	sroce_send_run(qp);
+	/* the only sign of life of a user who posts receives in the error state */
+	if (qp->state == IB_QPS_ERR)
+		sroce_respond_flush(qp);
+}
+
 static void sroce_qp_work(struct work_struct *work)
 {
 	struct sroce_qp *qp = container_of(to_delayed_work(work), struct sroce_qp, work);
@@ -155,7 +181,7 @@ static void sroce_qp_work(struct work_struct *work)
 	qp->req.stream.cpu = smp_processor_id();
 	qp->resp.stream.cpu = smp_processor_id();
 	sroce_respond_run(qp);
-	sroce_send_run(qp);
+	sroce_qp_answer_ring(qp);
 	sroce_qp_unlock(qp);
 	sroce_qp_put(qp);
 }
@@ -199,13 +225,8 @@ static void sroce_qp_transmit(struct sroce_qp *qp)
 	qp->transmitting = false;
 }
 
-/**
- * sroce_qp_unlock - drop the lock and do what must not be done under it
- * @qp: queue pair, locked by spin_lock_bh(), that the caller keeps alive
- *
- * Transmits frames, queues the worker, reports events, wakes consumers.
- */
-void sroce_qp_unlock(struct sroce_qp *qp)
+/* Drops the lock, after transmitting; returns the events to be reported */
+static u32 sroce_qp_release(struct sroce_qp *qp)
 	__releases(&qp->lock)
 {
 	enum sroce_work work;
@@ -220,7 +241,43 @@ void sroce_qp_unlock(struct sroce_qp *qp)
 	if (work)
 		sroce_queue_work(qp, work, qp->work_cpu);
 	qp->work_cpu = WORK_CPU_UNBOUND;	/* wherever that is then */
-	spin_unlock_bh(&qp->lock);
+	spin_unlock(&qp->lock);
+	return events;
+}
+
+/* Did somebody ring while the lock was held, and did nobody else take it since? */
+static bool sroce_qp_relock(struct sroce_qp *qp)
+{
+	smp_mb();	/* pairs with the one in sroce_qp_ring() */
+	return READ_ONCE(qp->rung) && spin_trylock(&qp->lock);
+}
+
+/* How often one CPU answers doorbells of another before its worker does */
+#define SROCE_RING_ROUNDS	4
+
+/**
+ * sroce_qp_unlock - drop the lock and do what must not be done under it
+ * @qp: queue pair, locked by spin_lock_bh(), that the caller keeps alive
+ *
+ * Answers doorbells, transmits frames, queues the worker, reports events, wakes
+ * consumers.
+ */
+void sroce_qp_unlock(struct sroce_qp *qp)
+	__releases(&qp->lock)
+{
+	int rounds = 0;
+	u32 events = 0;
+
+	do {
+		if (READ_ONCE(qp->rung)) {
+			if (rounds++ < SROCE_RING_ROUNDS)
+				sroce_qp_answer_ring(qp);
+			else
+				sroce_qp_work_due(qp, SROCE_WORK_NOW);
+		}
+		events |= sroce_qp_release(qp);
+	} while (rounds <= SROCE_RING_ROUNDS && sroce_qp_relock(qp));
+	local_bh_enable();
 
 	sroce_qp_report(qp, events);
 	if (qp->ibqp.send_cq)
@@ -229,6 +286,25 @@ void sroce_qp_unlock(struct sroce_qp *qp)
 		sroce_cq_notify(to_scq(qp->ibqp.recv_cq));
 	if (qp->ibqp.srq)
 		sroce_srq_notify(to_ssrq(qp->ibqp.srq));
+}
+
+/**
+ * sroce_qp_ring - have the requester run for what was posted
+ * @qp: queue pair, not locked, that the caller keeps alive
+ *
+ * When another CPU has the lock, it is left to that one: it would otherwise be
+ * waited for, while it copies and computes.
+ * Context: process or softirq.
+ */
+void sroce_qp_ring(struct sroce_qp *qp)
+{
+	WRITE_ONCE(qp->rung, true);
+	smp_mb();	/* pairs with sroce_qp_relock(): we get the lock, or it sees the ring */
+	local_bh_disable();
+	if (spin_trylock(&qp->lock))
+		sroce_qp_unlock(qp);
+	else
+		local_bh_enable();
 }
 
 /**
@@ -604,7 +680,7 @@ static void sroce_qp_set_psns(struct sroce_qp *qp, const struct ib_qp_attr *attr
 		qp->req.psn = qp->attr.sq_psn;
 		qp->req.psn_end = qp->attr.sq_psn;
 		qp->req.psn_max = qp->attr.sq_psn;
-		qp->req.psn_asked = qp->attr.sq_psn;
+		qp->req.psn_asked = sroce_psn_add(qp->attr.sq_psn, -1);
 		qp->req.una = qp->attr.sq_psn;
 	}
 }

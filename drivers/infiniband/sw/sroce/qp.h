@@ -111,7 +111,7 @@ struct sroce_swqe {
  * @psn: PSN of the next packet to be sent; goes back to @una to repeat
  * @psn_max: PSN after the last that was ever sent
  * @psn_end: PSN after the last that was ever given to a work request
- * @psn_asked: PSN after the last that asked for an ACK
+ * @psn_asked: the last PSN whose packet asks for an answer
  * @gap: a response is missing and was asked for again: later ones are dropped
  * @stream: where packets are sent
  * @rd_atomic: READs and atomics under way
@@ -243,6 +243,8 @@ struct sroce_responder {
  * @ip_id: IPv4 ID of the next packet
  * @req: requester
  * @resp: responder
+ * @rung: a doorbell rang that the requester has not run for; whoever sets it tries
+ *	@lock, and whoever drops @lock looks at it, so that nobody spins
  * @work: does what exceeded a budget
  * @work_due: when sroce_qp_unlock() is to queue @work
  * @work_cpu: on which CPU
@@ -268,6 +270,7 @@ struct sroce_qp {
 	u16				ip_id;
 	struct sroce_requester		req;
 	struct sroce_responder		resp;
+	bool				rung;
 	struct delayed_work		work;
 	enum sroce_work			work_due;
 	int				work_cpu;
@@ -311,7 +314,9 @@ void sroce_qp_exit(void);
 struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn);
 void sroce_qp_put(struct sroce_qp *qp);
 void sroce_qp_unlock(struct sroce_qp *qp) __releases(&qp->lock);
-bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty);
+void sroce_qp_ring(struct sroce_qp *qp);
+bool sroce_stream_take(struct sroce_qp *qp, struct sroce_stream *stream, bool empty);
+bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream);
 void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when);
 void sroce_qp_kick(struct sroce_qp *qp);
 void sroce_qp_error(struct sroce_qp *qp);

@@ -387,6 +387,19 @@ static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
 	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(sroce_window(qp) / 4);
 }
 
+/* Nothing follows for now, whatever was expected: the last packet has to ask */
+static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 last = sroce_psn_add(req->psn, -1);
+
+	if (qp->ibqp.qp_type != IB_QPT_RC || !burst->skb ||
+	    !burst->packets || req->psn_asked == last)
+		return;
+	sroce_build_ask(burst);
+	req->psn_asked = last;
+}
+
 static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_swqe *wqe)
 {
 	if (sroce_qp_is_datagram(qp))
@@ -444,8 +457,8 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 		goto out;
 	}
 	sroce_build_end(qp, burst, &b);
-	if (b.ask)
-		qp->req.psn_asked = b.psn;
+	if (b.ask || rd_atomic)		/* those are answered in any case */
+		qp->req.psn_asked = sroce_psn_add(b.psn, sroce_packet_psns(wqe, index) - 1);
 out:
 	sroce_av_put(b.av);
 	return err == -ENETUNREACH ? 0 : err;
@@ -514,12 +527,21 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 	return true;
 }
 
-/* Datagrams may overtake each other; all others are sent by one CPU at a time */
+/*
+ * Datagrams may overtake each other; all others are sent by one CPU at a time.
+ * What another CPU may not send now it sends on the ACK that is due, since the
+ * last packet under way asks for one.
+ */
 static bool sroce_send_here(struct sroce_qp *qp)
 {
-	bool empty = qp->ibqp.qp_type == IB_QPT_RC && qp->req.una == qp->req.psn_max;
+	struct sroce_requester *req = &qp->req;
 
-	return sroce_qp_is_datagram(qp) || sroce_stream_here(qp, &qp->req.stream, empty);
+	if (sroce_qp_is_datagram(qp))
+		return true;
+	if (qp->ibqp.qp_type == IB_QPT_UC)
+		return sroce_stream_here(qp, &req->stream);
+	return sroce_stream_take(qp, &req->stream,
+				 req->una == req->psn_max || req->psn != req->psn_max);
 }
 
 /**
@@ -546,6 +568,7 @@ void sroce_send_run(struct sroce_qp *qp)
 			break;
 		}
 	}
+	sroce_send_ask_last(qp, &burst);
 	sroce_build_flush(qp, &burst);
 	sroce_complete_done(qp);
 	sroce_complete_rearm(qp);
@@ -576,22 +599,6 @@ int sroce_send_prepare(struct sroce_qp *qp)
 	spin_unlock_bh(&qp->lock);
 	kvfree(wqes);
 	return 0;
-}
-
-static int sroce_ring_doorbell(struct sroce_qp *qp)
-{
-	int err = 0;
-
-	spin_lock_bh(&qp->lock);
-	if (qp->state < IB_QPS_RTS)
-		err = -EINVAL;
-	else
-		sroce_send_run(qp);
-	/* the only sign of life of a user who posts receives in the error state */
-	if (qp->state == IB_QPS_ERR)
-		sroce_respond_flush(qp);
-	sroce_qp_unlock(qp);
-	return err;
 }
 
 static int sroce_post_inline(struct sroce_send_wqe *to, const struct ib_send_wr *wr, u32 max)
@@ -725,13 +732,13 @@ int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		    const struct ib_send_wr **bad_wr)
 {
 	struct sroce_qp *qp = to_sqp(ibqp);
-	int err = 0, rung;
+	int err;
 
-	rung = sroce_send_prepare(qp);
-	if (rung) {
+	err = sroce_send_prepare(qp);
+	if (err) {
 		if (bad_wr)
 			*bad_wr = wr;
-		return rung;
+		return err;
 	}
 	if (!ibqp->uobject)
 		err = sroce_post_chain(qp, wr, bad_wr);
@@ -739,6 +746,8 @@ int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		sroce_qp_kick(qp);
 		return err;
 	}
-	rung = sroce_ring_doorbell(qp);
-	return err ?: rung;
+	if (READ_ONCE(qp->state) < IB_QPS_RTS)
+		return -EINVAL;
+	sroce_qp_ring(qp);
+	return err;
 }
