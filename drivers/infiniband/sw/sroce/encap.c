@@ -27,8 +27,23 @@
 #define SROCE_BURST_PACKETS	64	/* as many as UDP sockets allow */
 #define SROCE_PACKET_MAX	(4096 + 128)
 
-/* Where packets are built: pages that are handed on to frames, per CPU */
-static DEFINE_PER_CPU(struct page_frag, sroce_page_frag);
+#define SROCE_PAGES		16
+#define SROCE_PAGE_ORDER	3
+
+/*
+ * Where packets are built: stretches of memory that frames take references to.
+ * They are used in turn, and again when no frame has them any more, which is
+ * cheaper than to allocate, and the caches know them.  Per CPU, softirqs
+ * disabled.
+ */
+struct sroce_pages {
+	struct page	*pages[SROCE_PAGES];
+	u32		size[SROCE_PAGES];
+	u32		current_page;
+	u32		offset;
+};
+
+static DEFINE_PER_CPU(struct sroce_pages, sroce_pages);
 
 /* Where a received packet is put together that lies in several pieces, per CPU */
 static u8 __percpu *sroce_bounce;
@@ -49,14 +64,14 @@ int sroce_encap_init(void)
  */
 void sroce_encap_exit(void)
 {
-	int cpu;
+	int cpu, i;
 
 	for_each_possible_cpu(cpu) {
-		struct page_frag *pfrag = per_cpu_ptr(&sroce_page_frag, cpu);
+		struct sroce_pages *p = per_cpu_ptr(&sroce_pages, cpu);
 
-		if (pfrag->page)
-			put_page(pfrag->page);
-		pfrag->page = NULL;
+		for (i = 0; i < SROCE_PAGES; i++)
+			if (p->pages[i])
+				put_page(p->pages[i]);
 	}
 	free_percpu(sroce_bounce);
 }
@@ -204,20 +219,46 @@ bool sroce_burst_fits(const struct sroce_burst *burst, const struct sroce_av *av
 	       burst->packets < burst->max_packets;
 }
 
-/* Is there a stretch of this length?  The helper may be content with one page. */
-static bool sroce_frag_refill(struct page_frag *pfrag, u32 length)
+static struct page *sroce_pages_alloc(u32 length, u32 *size)
 {
-	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
-	unsigned int order = get_order(length);
+	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN | __GFP_COMP;
+	unsigned int order = SROCE_PAGE_ORDER;
+	struct page *page;
 
-	if (skb_page_frag_refill(length, pfrag, gfp) && pfrag->size - pfrag->offset >= length)
+	page = alloc_pages((gfp | __GFP_NORETRY) & ~__GFP_HIGH, order);
+	if (!page) {
+		order = get_order(length);
+		page = alloc_pages(gfp, order);
+	}
+	*size = PAGE_SIZE << order;
+	return page;
+}
+
+/* Makes the next stretch the current one; false when there is no memory */
+static bool sroce_pages_next(struct sroce_pages *p, u32 length)
+{
+	u32 next = (p->current_page + 1) % SROCE_PAGES;
+	struct page *page = p->pages[next];
+
+	if (!page || page_ref_count(page) != 1 || p->size[next] < length) {
+		struct page *fresh = sroce_pages_alloc(length, &p->size[next]);
+
+		p->pages[next] = fresh;
+		if (page)
+			put_page(page);
+		if (!fresh)
+			return false;
+	}
+	p->current_page = next;
+	p->offset = 0;
+	return true;
+}
+
+static bool sroce_pages_room(struct sroce_pages *p, u32 length)
+{
+	if (p->pages[p->current_page] && p->offset + length <= p->size[p->current_page])
 		return true;
-	if (pfrag->page)
-		put_page(pfrag->page);
-	pfrag->page = alloc_pages(gfp | __GFP_COMP, order);
-	pfrag->offset = 0;
-	pfrag->size = PAGE_SIZE << order;
-	return pfrag->page;
+	return sroce_pages_next(p, length);
 }
 
 /**
@@ -231,23 +272,25 @@ static bool sroce_frag_refill(struct page_frag *pfrag, u32 length)
  */
 void *sroce_burst_add(struct sroce_burst *burst, u32 length)
 {
-	struct page_frag *pfrag = this_cpu_ptr(&sroce_page_frag);
+	struct sroce_pages *p = this_cpu_ptr(&sroce_pages);
 	struct sk_buff *skb = burst->skb;
 	int i = skb_shinfo(skb)->nr_frags;
+	struct page *page;
 	void *packet;
 
-	if (!sroce_frag_refill(pfrag, length))
+	if (!sroce_pages_room(p, length))
 		return NULL;
-	packet = page_address(pfrag->page) + pfrag->offset;
-	if (skb_can_coalesce(skb, i, pfrag->page, pfrag->offset)) {
+	page = p->pages[p->current_page];
+	packet = page_address(page) + p->offset;
+	if (skb_can_coalesce(skb, i, page, p->offset)) {
 		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], length);
 	} else {
 		if (i == MAX_SKB_FRAGS)
 			return NULL;
-		get_page(pfrag->page);
-		skb_fill_page_desc(skb, i, pfrag->page, pfrag->offset, length);
+		get_page(page);
+		skb_fill_page_desc(skb, i, page, p->offset, length);
 	}
-	pfrag->offset += length;
+	p->offset += length;
 	skb->len += length;
 	skb->data_len += length;
 	skb->truesize += length;
@@ -272,7 +315,7 @@ void sroce_burst_remove(struct sroce_burst *burst, u32 length)
 	struct skb_shared_info *info = skb_shinfo(skb);
 	skb_frag_t *frag = &info->frags[info->nr_frags - 1];
 
-	this_cpu_ptr(&sroce_page_frag)->offset -= length;
+	this_cpu_ptr(&sroce_pages)->offset -= length;
 	skb_frag_size_sub(frag, length);
 	if (!skb_frag_size(frag)) {
 		put_page(skb_frag_page(frag));
