@@ -16,8 +16,8 @@
 
 #define SROCE_HOP_LIMIT_DEFAULT	64
 
-static LIST_HEAD(sroce_avs);			/* all address vectors */
-static DEFINE_SPINLOCK(sroce_avs_lock);		/* protects the list; outside @lock of each */
+static LIST_HEAD(sroce_avs);			/* all address vectors, RCU */
+static DEFINE_SPINLOCK(sroce_avs_lock);		/* protects changes of the list */
 
 /**
  * sroce_ah_attr_check - can this address be used?
@@ -74,7 +74,7 @@ static void sroce_av_fill_ipv6(struct sroce_av *av, const struct ib_global_route
  *	spread flows over UDP source ports when there is no flow label
  * @gfp: how to allocate
  *
- * Return: the vector with one reference, or NULL.
+ * Context: any that @gfp allows.  Return: the vector with one reference, or NULL.
  */
 struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_attr *attr,
 				 u32 local_qpn, u32 remote_qpn, gfp_t gfp)
@@ -82,6 +82,7 @@ struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_att
 	const struct ib_global_route *grh = &attr->grh;
 	u8 hops = grh->hop_limit ?: SROCE_HOP_LIMIT_DEFAULT;
 	struct sroce_av *av = kzalloc(sizeof(*av), gfp);
+	unsigned long flags;
 
 	if (!av)
 		return NULL;
@@ -98,19 +99,20 @@ struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_att
 		sroce_av_fill_ipv4(av, grh, hops);
 	av->udp.source = htons(rdma_get_udp_sport(grh->flow_label, local_qpn, remote_qpn));
 	av->udp.dest = htons(SROCE_UDP_PORT);
-	spin_lock_bh(&sroce_avs_lock);
-	list_add(&av->list, &sroce_avs);
-	spin_unlock_bh(&sroce_avs_lock);
+	spin_lock_irqsave(&sroce_avs_lock, flags);
+	list_add_rcu(&av->list, &sroce_avs);
+	spin_unlock_irqrestore(&sroce_avs_lock, flags);
 	return av;
 }
 
 static void sroce_av_free(struct kref *ref)
 {
 	struct sroce_av *av = container_of(ref, struct sroce_av, ref);
+	unsigned long flags;
 
-	spin_lock_bh(&sroce_avs_lock);
-	list_del(&av->list);
-	spin_unlock_bh(&sroce_avs_lock);
+	spin_lock_irqsave(&sroce_avs_lock, flags);
+	list_del_rcu(&av->list);
+	spin_unlock_irqrestore(&sroce_avs_lock, flags);
 	dst_release(av->dst);
 	rdma_put_gid_attr(av->sgid_attr);
 	kfree_rcu(av, rcu);
@@ -124,8 +126,12 @@ static void sroce_av_free(struct kref *ref)
  */
 void sroce_av_put(struct sroce_av *av)
 {
-	if (av)
-		kref_put(&av->ref, sroce_av_free);
+	if (!av)
+		return;
+	/* a namespace goes a grace period after sroce_av_forget_routes() saw no reference */
+	rcu_read_lock();
+	kref_put(&av->ref, sroce_av_free);
+	rcu_read_unlock();
 }
 
 /**
@@ -139,17 +145,20 @@ void sroce_av_forget_routes(const struct net *net)
 {
 	struct sroce_av *av;
 
-	spin_lock_bh(&sroce_avs_lock);
-	list_for_each_entry(av, &sroce_avs, list) {
-		spin_lock(&av->lock);
+	rcu_read_lock();
+	list_for_each_entry_rcu(av, &sroce_avs, list) {
+		if (!kref_get_unless_zero(&av->ref))
+			continue;	/* its route is being dropped */
+		spin_lock_bh(&av->lock);
 		if (av->net == net) {
 			dst_release(av->dst);
 			av->dst = NULL;
 			av->net = NULL;
 		}
-		spin_unlock(&av->lock);
+		spin_unlock_bh(&av->lock);
+		sroce_av_put(av);
 	}
-	spin_unlock_bh(&sroce_avs_lock);
+	rcu_read_unlock();
 }
 
 /**
@@ -172,20 +181,30 @@ struct sroce_av *sroce_av_find(struct sroce_dev *dev, const struct ib_pd *pd, u3
 	return av;
 }
 
+static void sroce_ah_unpublish(struct sroce_dev *dev, const struct sroce_ah *ah)
+{
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->ahs, flags);
+	__xa_erase(&dev->ahs, ah->number);
+	xa_unlock_irqrestore(&dev->ahs, flags);
+}
+
 /**
  * sroce_create_ah - ib_device_ops.create_ah and create_user_ah
  * @ibah: allocated by the core
  * @init: address, and whether this may sleep
  * @udata: answers with struct sroce_create_ah_resp
  *
- * Return: 0, -EINVAL, -ENOMEM, -EFAULT.
+ * Context: any if it may not sleep.  Return: 0, -EINVAL, -ENOMEM, -EFAULT.
  */
 int sroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata)
 {
-	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL : GFP_ATOMIC;
+	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL_ACCOUNT : GFP_ATOMIC;
 	struct sroce_dev *dev = to_sdev(ibah->device);
 	struct sroce_create_ah_resp resp = {};
 	struct sroce_ah *ah = to_sah(ibah);
+	unsigned long flags;
 	int err;
 
 	err = sroce_ah_attr_check(dev, init->ah_attr);
@@ -199,8 +218,10 @@ int sroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct i
 		return -ENOMEM;
 	ah->av->pd = ibah->pd;
 	ah->attr = *init->ah_attr;
-	err = xa_alloc_cyclic_bh(&dev->ahs, &ah->number, ah->av, XA_LIMIT(1, SROCE_MAX_AH),
-				 &dev->ah_next, gfp);
+	xa_lock_irqsave(&dev->ahs, flags);
+	err = __xa_alloc_cyclic(&dev->ahs, &ah->number, ah->av, XA_LIMIT(1, SROCE_MAX_AH),
+				&dev->ah_next, gfp);
+	xa_unlock_irqrestore(&dev->ahs, flags);
 	if (err < 0)
 		goto err_put;
 	if (udata) {
@@ -212,7 +233,7 @@ int sroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct i
 	return 0;
 
 err_erase:
-	xa_erase_bh(&dev->ahs, ah->number);
+	sroce_ah_unpublish(dev, ah);
 err_put:
 	sroce_av_put(ah->av);
 	return err;
@@ -224,25 +245,28 @@ err_put:
  * @attr: its new address
  *
  * What is being sent goes to the old address.
- * Return: 0, -EINVAL, -ENOMEM.
+ * Context: any.  Return: 0, -EINVAL, -ENOMEM.
  */
 int sroce_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
 	struct sroce_dev *dev = to_sdev(ibah->device);
 	struct sroce_ah *ah = to_sah(ibah);
 	struct sroce_av *av;
+	unsigned long flags;
 	int err;
 
 	err = sroce_ah_attr_check(dev, attr);
 	if (err)
 		return err;
 	av = sroce_av_create(dev, attr, get_random_u32() & SROCE_QPN_MASK,
-			     get_random_u32() & SROCE_QPN_MASK, GFP_KERNEL);
+			     get_random_u32() & SROCE_QPN_MASK, GFP_ATOMIC);
 	if (!av)
 		return -ENOMEM;
 	av->pd = ibah->pd;
 	/* replaces an entry that is there: needs no memory */
-	xa_store_bh(&dev->ahs, ah->number, av, GFP_ATOMIC);
+	xa_lock_irqsave(&dev->ahs, flags);
+	__xa_store(&dev->ahs, ah->number, av, GFP_ATOMIC);
+	xa_unlock_irqrestore(&dev->ahs, flags);
 	sroce_av_put(ah->av);
 	ah->av = av;
 	ah->attr = *attr;
@@ -268,13 +292,13 @@ int sroce_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
  * @ibah: address handle
  * @flags: whether this may sleep; it never does
  *
- * Return: 0.
+ * Context: any.  Return: 0.
  */
 int sroce_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
 	struct sroce_ah *ah = to_sah(ibah);
 
-	xa_erase_bh(&to_sdev(ibah->device)->ahs, ah->number);
+	sroce_ah_unpublish(to_sdev(ibah->device), ah);
 	sroce_av_put(ah->av);
 	return 0;
 }

@@ -4,6 +4,13 @@
 #include "cq.h"
 #include "device.h"
 
+/*
+ * A user's CQ is not polled in the kernel, so its lock is never taken with interrupts
+ * disabled by somebody else.  That makes it a lock of another class: resizing such a
+ * CQ, which copies megabytes, leaves interrupts alone.
+ */
+static struct lock_class_key sroce_user_cq_key;
+
 static int sroce_cq_check_size(struct ib_device *ibdev, u32 cqe)
 {
 	if (cqe && cqe <= SROCE_MAX_CQE)
@@ -43,6 +50,8 @@ int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -EINVAL;
 	spin_lock_init(&cq->lock);
 	cq->user = udata;
+	if (udata)
+		lockdep_set_class(&cq->lock, &sroce_user_cq_key);
 	err = sroce_ring_create(&cq->ring, udata, &cqe, sroce_cqe_size(cq), &resp.mi);
 	if (err)
 		return err;
@@ -170,10 +179,11 @@ static void sroce_cq_write_user(struct ib_uverbs_wc *to, const struct ib_wc *wc)
 int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
 {
 	struct sroce_ring *ring = &cq->ring;
+	unsigned long flags;
 	void *to;
 	int err = 0;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->overrun ||
 	    sroce_ring_next(ring, ring->index) == sroce_ring_consumer(ring)) {
 		cq->report |= !cq->overrun;
@@ -194,7 +204,7 @@ int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
 		cq->wake = true;
 	}
 out:
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	return err;
 }
 
@@ -211,16 +221,17 @@ void sroce_cq_notify(struct sroce_cq *cq)
 		.element.cq = &cq->ibcq,
 		.event = IB_EVENT_CQ_ERR,
 	};
+	unsigned long flags;
 	bool wake, report;
 
 	if (!READ_ONCE(cq->wake) && !READ_ONCE(cq->report))
 		return;
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	wake = cq->wake;
 	report = cq->report;
 	cq->wake = false;
 	cq->report = false;
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	if (report) {
 		ibdev_warn_ratelimited(cq->ibcq.device,
 				       "CQ overrun: %d entries and none polled in time\n",
@@ -238,25 +249,26 @@ void sroce_cq_notify(struct sroce_cq *cq)
  * @num: how many at the most
  * @wc: where to
  *
- * Return: how many there were, or -EINVAL for a user's CQ.
+ * Context: any.  Return: how many there were, or -EINVAL for a user's CQ.
  */
 int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct sroce_cq *cq = to_scq(ibcq);
 	struct sroce_ring *ring = &cq->ring;
+	unsigned long irq_flags;
 	u32 index;
 	int n;
 
 	if (cq->user)
 		return -EINVAL;
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, irq_flags);
 	index = sroce_ring_consumer(ring);
 	for (n = 0; n < num && index != ring->index; n++) {
 		wc[n] = *(struct ib_wc *)sroce_ring_element(ring, index);
 		index = sroce_ring_next(ring, index);
 	}
 	sroce_ring_set_consumer(ring, index);
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return n;
 }
 
@@ -265,20 +277,21 @@ int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
  * @ibcq: CQ
  * @flags: for which completions, and whether to say what was missed
  *
- * Return: 0, or 1 when IB_CQ_REPORT_MISSED_EVENTS is asked and there are
+ * Context: any.  Return: 0, or 1 when IB_CQ_REPORT_MISSED_EVENTS is asked and there are
  * completions that were not polled.
  */
 int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct sroce_cq *cq = to_scq(ibcq);
 	enum ib_cq_notify_flags what = flags & IB_CQ_SOLICITED_MASK;
+	unsigned long irq_flags;
 	int missed = 0;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, irq_flags);
 	if (cq->armed != IB_CQ_NEXT_COMP)	/* the wider request stays */
 		cq->armed = what;
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		missed = cq->ring.index != sroce_ring_consumer(&cq->ring);
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return missed;
 }

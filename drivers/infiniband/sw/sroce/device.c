@@ -206,7 +206,7 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 
 	INIT_LIST_HEAD(&dev->all);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
-	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	ibdev->node_type = RDMA_NODE_IB_CA;
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = num_possible_cpus();

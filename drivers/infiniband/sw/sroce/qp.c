@@ -854,7 +854,7 @@ int sroce_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  * @wr: a kernel user's chain of work requests; a user has put its into the ring
  * @bad_wr: the first that was not posted
  *
- * Context: any but hard interrupts.  Return: 0, -EINVAL, -ENOMEM.
+ * Context: any.  Return: 0, -EINVAL, -ENOMEM.
  */
 int sroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		    const struct ib_recv_wr **bad_wr)
@@ -878,6 +878,10 @@ int sroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	spin_unlock_irqrestore(&qp->resp.rq.lock, flags);
 	if (likely(READ_ONCE(qp->state) != IB_QPS_ERR))
 		return err;
+	if (irqs_disabled()) {	/* nor can softirqs run: the worker flushes */
+		sroce_qp_kick(qp);
+		return err;
+	}
 	spin_lock_bh(&qp->lock);
 	if (qp->state == IB_QPS_ERR)
 		sroce_respond_flush(qp);

@@ -47,15 +47,16 @@ static void sroce_recv_fail(struct sroce_qp *qp, enum ib_wc_status status)
 static int sroce_recv_take(struct sroce_qp *qp)
 {
 	struct sroce_responder *resp = &qp->resp;
+	unsigned long flags;
 	int err;
 
 	if (resp->recv.valid)
 		return 0;
 	if (qp->ibqp.srq)
 		return sroce_srq_take(to_ssrq(qp->ibqp.srq), &resp->recv);
-	spin_lock_bh(&resp->rq.lock);
+	spin_lock_irqsave(&resp->rq.lock, flags);
 	err = sroce_rq_take(&resp->rq, &resp->recv);
-	spin_unlock_bh(&resp->rq.lock);
+	spin_unlock_irqrestore(&resp->rq.lock, flags);
 	return err;
 }
 

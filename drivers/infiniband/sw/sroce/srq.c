@@ -80,6 +80,7 @@ static int sroce_srq_resize(struct sroce_srq *srq, u32 max_wr, struct ib_udata *
 	struct sroce_modify_srq_cmd cmd;
 	struct sroce_mmap_info mi = {};
 	struct sroce_ring ring;
+	unsigned long flags;
 	int err;
 
 	if (udata) {
@@ -96,13 +97,13 @@ static int sroce_srq_resize(struct sroce_srq *srq, u32 max_wr, struct ib_udata *
 		err = -EFAULT;
 		goto out;
 	}
-	spin_lock_bh(&srq->rq.lock);
+	spin_lock_irqsave(&srq->rq.lock, flags);
 	err = srq->limit > max_wr ? -EINVAL : sroce_srq_move(&srq->rq, &ring);
 	if (!err) {
 		swap(srq->rq.ring, ring);
 		srq->max_wr = max_wr;
 	}
-	spin_unlock_bh(&srq->rq.lock);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
 out:
 	sroce_ring_destroy(&ring);	/* the old one, or on failure the new one */
 	return err;
@@ -121,6 +122,7 @@ int sroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq
 		     struct ib_udata *udata)
 {
 	struct sroce_srq *srq = to_ssrq(ibsrq);
+	unsigned long flags;
 	int err = 0;
 
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
@@ -135,12 +137,12 @@ int sroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq
 			return err;
 	}
 	if (mask & IB_SRQ_LIMIT) {
-		spin_lock_bh(&srq->rq.lock);
+		spin_lock_irqsave(&srq->rq.lock, flags);
 		if (attr->srq_limit > srq->max_wr)
 			err = -EINVAL;
 		else
 			srq->limit = attr->srq_limit;
-		spin_unlock_bh(&srq->rq.lock);
+		spin_unlock_irqrestore(&srq->rq.lock, flags);
 	}
 	return err;
 }
@@ -182,15 +184,16 @@ int sroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
  * @bad_wr: the first that was not posted
  *
  * A user writes to the ring by itself.
- * Return: 0, -EINVAL, -ENOMEM.
+ * Context: any.  Return: 0, -EINVAL, -ENOMEM.
  */
 int sroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			const struct ib_recv_wr **bad_wr)
 {
 	struct sroce_srq *srq = to_ssrq(ibsrq);
+	unsigned long flags;
 	int err = 0;
 
-	spin_lock_bh(&srq->rq.lock);
+	spin_lock_irqsave(&srq->rq.lock, flags);
 	for (; wr; wr = wr->next) {
 		err = sroce_rq_post(&srq->rq, wr);
 		if (err) {
@@ -198,7 +201,7 @@ int sroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			break;
 		}
 	}
-	spin_unlock_bh(&srq->rq.lock);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
 	return err;
 }
 
@@ -212,15 +215,16 @@ int sroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
  */
 int sroce_srq_take(struct sroce_srq *srq, struct sroce_recv *recv)
 {
+	unsigned long flags;
 	int err;
 
-	spin_lock_bh(&srq->rq.lock);
+	spin_lock_irqsave(&srq->rq.lock, flags);
 	err = sroce_rq_take(&srq->rq, recv);
 	if (srq->limit && err != -EAGAIN && sroce_rq_available(&srq->rq) < srq->limit) {
 		srq->limit = 0;
 		srq->limit_reached = true;
 	}
-	spin_unlock_bh(&srq->rq.lock);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
 	return err;
 }
 
@@ -235,14 +239,15 @@ void sroce_srq_notify(struct sroce_srq *srq)
 		.element.srq = &srq->ibsrq,
 		.event = IB_EVENT_SRQ_LIMIT_REACHED,
 	};
+	unsigned long flags;
 	bool report;
 
 	if (!READ_ONCE(srq->limit_reached))
 		return;
-	spin_lock_bh(&srq->rq.lock);
+	spin_lock_irqsave(&srq->rq.lock, flags);
 	report = srq->limit_reached;
 	srq->limit_reached = false;
-	spin_unlock_bh(&srq->rq.lock);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
 	if (report && srq->ibsrq.event_handler)
 		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
 }
