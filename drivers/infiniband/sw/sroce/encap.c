@@ -119,7 +119,8 @@ static struct dst_entry *sroce_route_ipv6(const struct sroce_av *av, struct net_
 	return NULL;
 }
 
-static struct dst_entry *sroce_route_lookup(const struct sroce_av *av)
+/* Notes whose the route is as well: its net device may be another by the time it is known */
+static struct dst_entry *sroce_route_lookup(struct sroce_av *av)
 {
 	struct dst_entry *dst = NULL;
 	struct net_device *netdev;
@@ -128,6 +129,7 @@ static struct dst_entry *sroce_route_lookup(const struct sroce_av *av)
 	netdev = rdma_read_gid_attr_ndev_rcu(av->sgid_attr);
 	if (!IS_ERR_OR_NULL(netdev))
 		dst = av->v6 ? sroce_route_ipv6(av, netdev) : sroce_route_ipv4(av, netdev);
+	av->net = dst ? dev_net(netdev) : NULL;
 	rcu_read_unlock();
 	return dst;
 }
@@ -147,7 +149,6 @@ static struct dst_entry *sroce_route(struct sroce_av *av)
 	if (!dst) {
 		dst = sroce_route_lookup(av);
 		av->dst = dst;
-		av->net = dst ? dev_net(dst->dev) : NULL;
 #if IS_ENABLED(CONFIG_IPV6)
 		if (dst && av->v6)
 			av->cookie = rt6_get_cookie(container_of(dst, struct rt6_info, dst));
