@@ -129,7 +129,7 @@ static void sroce_send_queue_error(struct sroce_qp *qp)
 		sroce_qp_error(qp);
 		return;
 	}
-	qp->state = IB_QPS_SQE;
+	WRITE_ONCE(qp->state, IB_QPS_SQE);
 	qp->attr.qp_state = IB_QPS_SQE;
 	sroce_complete_flush(qp);
 }
@@ -185,9 +185,15 @@ void sroce_complete_flush(struct sroce_qp *qp)
 	req->armed = false;
 	req->rnr_wait = false;
 	req->rd_atomic = 0;
+	/* what was begun is named as it was then, whatever the ring says now */
+	while (req->ring.index != req->fresh) {
+		const struct sroce_swqe *wqe = &req->wqes[req->ring.index];
+
+		sroce_retire(qp);
+		sroce_complete_cqe(qp, wqe->wr_id, wqe->opcode, 0, IB_WC_WR_FLUSH_ERR);
+	}
 	while (req->ring.index != producer) {
-		u32 slot = req->ring.index;
-		const struct sroce_send_wqe *ring = sroce_ring_element(&req->ring, slot);
+		const struct sroce_send_wqe *ring = sroce_ring_element(&req->ring, req->ring.index);
 		u64 wr_id = READ_ONCE(ring->wr.wr_id);
 		u32 opcode = READ_ONCE(ring->wr.opcode);
 
