@@ -189,6 +189,28 @@ static bool flush(struct pair *p)
 	       no_more(p->a.send_cq) && no_more(p->a.recv_cq);
 }
 
+/* Receives are flushed though nothing but them is posted, which rings no doorbell. */
+static bool flush_receives(struct pair *p)
+{
+	if (!pair_up(p, IBV_QPT_RC))
+		return false;
+	expect(!qp_to(p->a.qp, IBV_QPS_ERR), "to ERR");
+	for (int i = 0; i < 3 * DEPTH; i++) {
+		expect(!side_recv(&p->a, i, 10), "post receive %d", i);
+		/* now one at a time, now a few at once */
+		if (i % 5 == 4)
+			continue;
+		for (int k = i % 5 ? i : i - 1; k <= i; k++)
+			if (k >= 0 && !completes(p->a.recv_cq, k, IBV_WC_WR_FLUSH_ERR))
+				return false;
+	}
+	/* from here on the kernel looks less and less often, but it does not stop */
+	sleep(3);
+	expect(!side_recv(&p->a, 500, 10), "post receive after a pause");
+	return completes(p->a.recv_cq, 500, IBV_WC_WR_FLUSH_ERR) && no_more(p->a.recv_cq) &&
+	       no_more(p->a.send_cq);
+}
+
 /* Unsignalled requests complete if they fail. */
 static bool unsignalled(struct pair *p)
 {
@@ -477,6 +499,7 @@ void completion_cases(struct pair *p)
 	CASE(p, rnr_recovers(p), "a receive request posted late");
 	CASE(p, peer_gone(p), "peer gone: RETRY_EXC_ERR");
 	CASE(p, flush(p), "to ERR: both queues are flushed, in order");
+	CASE(p, flush_receives(p), "receives posted in ERR are flushed, without a doorbell");
 	CASE(p, unsignalled(p), "to ERR: unsignalled requests complete");
 	CASE(p, reset(p), "to RESET: requests are forgotten, the queue pair works again");
 	CASE(p, full_queues(p), "posting to a full queue: ENOMEM");

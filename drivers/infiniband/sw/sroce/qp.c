@@ -141,7 +141,8 @@ static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when, int cpu)
 	if (when == SROCE_WORK_NOW)
 		pending = mod_delayed_work_on(cpu, sroce_wq, &qp->work, 0);
 	else
-		pending = !queue_delayed_work(sroce_wq, &qp->work, msecs_to_jiffies(2));
+		pending = !queue_delayed_work(sroce_wq, &qp->work, when == SROCE_WORK_LATER ?
+					      msecs_to_jiffies(2) : qp->resp.recheck);
 	if (pending)
 		sroce_qp_put(qp);	/* it has one already, and the caller too */
 }
@@ -170,6 +171,28 @@ static void sroce_qp_answer_ring(struct sroce_qp *qp)
 		sroce_respond_flush(qp);
 }
 
+#define SROCE_RECHECK_MIN	max(HZ / 100, 1)
+#define SROCE_RECHECK_MAX	HZ
+
+/*
+ * Receives that are posted in the error state complete as flushed, 10.3.1.5.  A
+ * kernel user's call does that; a user only writes to the ring, so somebody has to
+ * look there, less often the longer nothing comes.
+ */
+static void sroce_qp_recheck(struct sroce_qp *qp)
+{
+	struct sroce_responder *resp = &qp->resp;
+	bool user = qp->ibqp.uobject && !qp->ibqp.srq;
+
+	if (user && sroce_rq_available(&resp->rq))
+		resp->recheck = SROCE_RECHECK_MIN;
+	else
+		resp->recheck = min_t(unsigned long, resp->recheck * 2, SROCE_RECHECK_MAX);
+	sroce_respond_flush(qp);
+	if (user)
+		sroce_qp_work_due(qp, SROCE_WORK_RECHECK);
+}
+
 static void sroce_qp_work(struct work_struct *work)
 {
 	struct sroce_qp *qp = container_of(to_delayed_work(work), struct sroce_qp, work);
@@ -177,6 +200,8 @@ static void sroce_qp_work(struct work_struct *work)
 	spin_lock_bh(&qp->lock);
 	if (qp->overrun && !qp->dead)
 		sroce_qp_error(qp);
+	if (qp->state == IB_QPS_ERR)
+		sroce_qp_recheck(qp);
 	/* the right CPU, unless that went offline */
 	qp->req.stream.cpu = smp_processor_id();
 	qp->resp.stream.cpu = smp_processor_id();
@@ -355,8 +380,11 @@ void sroce_qp_error(struct sroce_qp *qp)
 	qp->resp.ack_due = false;
 	sroce_complete_flush(qp);
 	sroce_respond_flush(qp);
+	qp->resp.recheck = SROCE_RECHECK_MIN;
 	if (qp->ibqp.srq)
 		sroce_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	else if (qp->ibqp.uobject)
+		sroce_qp_work_due(qp, SROCE_WORK_RECHECK);
 }
 
 static void sroce_ring_reset(struct sroce_ring *ring)
@@ -374,6 +402,9 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	struct sroce_responder *resp = &qp->resp;
 
 	sroce_qp_set_state(qp, IB_QPS_RESET);
+	if (cancel_delayed_work(&qp->work))
+		sroce_qp_put(qp);	/* the work's; the caller has one too */
+	qp->work_due = SROCE_WORK_NONE;
 	__skb_queue_purge(&qp->tx);
 	sroce_ring_reset(&req->ring);
 	req->next = req->ring.index;

@@ -19,6 +19,7 @@
 /* When a queue pair's worker has something to do */
 enum sroce_work {
 	SROCE_WORK_NONE,
+	SROCE_WORK_RECHECK,	/* a user may post receives in the error state, unheard */
 	SROCE_WORK_LATER,	/* there was no memory: after a while */
 	SROCE_WORK_NOW,		/* a budget was exhausted */
 };
@@ -203,6 +204,7 @@ struct sroce_resource {
  * @resource_end: number of the next one; number n is resources[n % num_resources]
  * @resource_next: number of the first that may have something to send
  * @stream: where READ responses are sent
+ * @recheck: jiffies after which the receive queue is looked at, in the error state
  */
 struct sroce_responder {
 	struct sroce_rq		rq;
@@ -224,6 +226,7 @@ struct sroce_responder {
 	u32			resource_end;
 	u32			resource_next;
 	struct sroce_stream	stream;
+	unsigned long		recheck;
 };
 
 /**
