@@ -120,6 +120,7 @@ static void sroce_dealloc_driver(struct ib_device *ibdev)
 	mutex_lock(&sroce_devices_lock);
 	list_del_init(&dev->all);
 	mutex_unlock(&sroce_devices_lock);
+	sroce_gid_forget(dev);
 	synchronize_rcu();
 	WARN_ON(!xa_empty(&dev->mrs) || !xa_empty(&dev->ahs));
 	xa_destroy(&dev->mrs);
@@ -260,20 +261,25 @@ int sroce_device_create(const char *name, struct net_device *netdev)
 	mutex_lock(&sroce_devices_lock);
 	list_add_tail(&dev->all, &sroce_devices);
 	mutex_unlock(&sroce_devices_lock);
+	/* once registered, anybody may unregister it, which frees it */
+	get_device(&dev->ibdev.dev);
 	err = ib_register_device(&dev->ibdev, name, NULL);
 	if (err == -ENFILE)	/* the core's word for a name in use */
 		err = -EEXIST;
 	if (err)
-		goto err_dealloc;
+		goto err_put;
 	rtnl_lock();
-	dev->registered = true;
 	/* what happened meanwhile */
 	if (rtnl_dereference(dev->netdev))
 		sroce_port_announce(dev);
 	else
-		ib_unregister_device_queued(&dev->ibdev);
+		sroce_port_gone(dev);
 	rtnl_unlock();
+	put_device(&dev->ibdev.dev);
 	return 0;
+
+err_put:
+	put_device(&dev->ibdev.dev);
 
 err_dealloc:
 	ib_dealloc_device(&dev->ibdev);	/* calls sroce_dealloc_driver() */

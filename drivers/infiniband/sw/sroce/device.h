@@ -43,7 +43,6 @@ struct sroce_qp;
  * @list: in the list of devices that have a net device, under rtnl
  * @all: in the list of all devices
  * @state: the port's state that was reported last, under rtnl
- * @registered: the core knows it; under rtnl
  * @counters: per CPU
  * @mrs: memory regions by index, RCU
  * @mr_next: where to look for a free one
@@ -59,7 +58,6 @@ struct sroce_dev {
 	struct list_head		list;
 	struct list_head		all;
 	enum ib_port_state		state;
-	bool				registered;
 	struct sroce_counters __percpu	*counters;
 	struct xarray			mrs;
 	u32				mr_next;

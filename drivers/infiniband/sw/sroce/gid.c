@@ -247,3 +247,35 @@ int sroce_del_gid(const struct ib_gid_attr *attr, void **context)
 	*context = NULL;
 	return 0;
 }
+
+static struct sroce_gid *sroce_gid_take(const struct sroce_dev *dev)
+{
+	struct sroce_gid *gid;
+	int bucket;
+
+	spin_lock_bh(&sroce_gids_lock);
+	hash_for_each(sroce_gids, bucket, gid, node)
+		if (gid->dev == dev) {
+			hash_del_rcu(&gid->node);
+			break;
+		}
+	spin_unlock_bh(&sroce_gids_lock);
+	return gid;
+}
+
+/**
+ * sroce_gid_forget - take back what is left of a device's addresses
+ * @dev: device that the core does not know any more
+ *
+ * Some kernels leave them when they fail to register a device.
+ * Context: process, sleeps.
+ */
+void sroce_gid_forget(const struct sroce_dev *dev)
+{
+	struct sroce_gid *gid;
+
+	while ((gid = sroce_gid_take(dev))) {
+		sroce_net_put(gid->sn);
+		kfree_rcu(gid, rcu);
+	}
+}

@@ -36,6 +36,7 @@ int sroce_add_gid(const struct ib_gid_attr *attr, void **context);
 int sroce_del_gid(const struct ib_gid_attr *attr, void **context);
 const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_addr *addr,
 				       const struct sroce_dev *dev);
+void sroce_gid_forget(const struct sroce_dev *dev);
 int sroce_net_init(void);
 void sroce_net_exit(void);
 
