@@ -4,6 +4,7 @@
 #define SROCE_COMPAT_H
 
 #include <linux/crc32.h>
+#include <linux/mm.h>
 #include <linux/timer.h>
 #include <linux/version.h>
 #include <net/flow.h>
@@ -46,6 +47,13 @@ static inline u32 sroce_crc32(u32 crc, const void *data, size_t len)
 /* del_timer_sync() and friends were renamed; the containers' macro in 6.16 */
 #ifndef timer_container_of
 #define timer_container_of(var, timer, field) from_timer(var, timer, field)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
 #endif
 
 /* 6.17 wants to be told that a workqueue is per CPU */

@@ -16,7 +16,7 @@
 
 static struct sroce_mr *sroce_mr_new(struct ib_pd *pd, enum sroce_mr_type type, int access)
 {
-	struct sroce_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct sroce_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
 	if (!mr)
 		return NULL;
@@ -88,7 +88,7 @@ static int sroce_mr_fill_user(struct sroce_mr *mr)
 	mr->shift = __ffs(size);
 	mr->offset = mr->iova & (size - 1);
 	mr->max_chunks = ib_umem_num_dma_blocks(mr->umem, size);
-	mr->chunks = kvmalloc_array(mr->max_chunks, sizeof(*mr->chunks), GFP_KERNEL);
+	mr->chunks = kvmalloc_array(mr->max_chunks, sizeof(*mr->chunks), GFP_KERNEL_ACCOUNT);
 	if (!mr->chunks)
 		return -ENOMEM;
 	rdma_umem_for_each_dma_block(mr->umem, &iter, size)
@@ -164,7 +164,7 @@ struct ib_mr *sroce_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->max_chunks = max_num_sg;
-	mr->chunks = kvmalloc_array(max_num_sg, sizeof(*mr->chunks), GFP_KERNEL);
+	mr->chunks = kvmalloc_array(max_num_sg, sizeof(*mr->chunks), GFP_KERNEL_ACCOUNT);
 	if (!mr->chunks)
 		goto err_free;
 	err = sroce_mr_publish(to_sdev(pd->device), mr);

@@ -684,14 +684,14 @@ static int sroce_qp_change_prepare(struct sroce_qp *qp, const struct ib_qp_attr 
 
 	if (mask & IB_QP_AV) {
 		change->av = sroce_av_create(qp->dev, &attr->ah_attr, qp->ibqp.qp_num, dest_qpn,
-					     GFP_KERNEL);
+					     GFP_KERNEL_ACCOUNT);
 		if (!change->av)
 			return -ENOMEM;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic) {
 		change->num_resources = roundup_pow_of_two(attr->max_dest_rd_atomic);
 		change->resources = kvcalloc(change->num_resources, sizeof(*change->resources),
-					     GFP_KERNEL);
+					     GFP_KERNEL_ACCOUNT);
 		if (!change->resources) {
 			sroce_av_put(change->av);
 			return -ENOMEM;

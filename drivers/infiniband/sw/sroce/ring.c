@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <rdma/uverbs_ioctl.h>
+#include "compat.h"
 #include "ring.h"
 
 /*
@@ -23,7 +24,7 @@ static int sroce_ring_expose(struct sroce_ring *ring, struct ib_udata *udata, si
 	struct sroce_ring_map *map;
 	int err;
 
-	map = kzalloc(sizeof(*map), GFP_KERNEL);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return -ENOMEM;
 	map->queue = ring->queue;
@@ -60,7 +61,8 @@ int sroce_ring_create(struct sroce_ring *ring, struct ib_udata *udata, u32 *elem
 	if (size > S32_MAX)
 		return -EINVAL;
 	memset(ring, 0, sizeof(*ring));
-	ring->queue = vmalloc_user(size);
+	/* charged to whoever asks: rings are the bulk of what users can have */
+	ring->queue = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!ring->queue)
 		return -ENOMEM;
 	ring->mask = slots - 1;
@@ -107,12 +109,29 @@ void sroce_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(map);
 }
 
+/* remap_vmalloc_range() wants memory of vmalloc_user(), which cannot be charged */
+static int sroce_ring_map_pages(const struct sroce_queue *queue, struct vm_area_struct *vma)
+{
+	const void *at = queue;
+	unsigned long address;
+	int err;
+
+	for (address = vma->vm_start; address < vma->vm_end; address += PAGE_SIZE) {
+		err = vm_insert_page(vma, address, vmalloc_to_page(at));
+		if (err)
+			return err;
+		at += PAGE_SIZE;
+	}
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	return 0;
+}
+
 /**
  * sroce_mmap - ib_device_ops.mmap: map a ring
  * @context: the user's context
  * @vma: offset and size as struct sroce_mmap_info said
  *
- * Return: 0, or -EINVAL when there is no ring of that offset and size.
+ * Return: 0, -EINVAL when there is no ring of that offset and size, -ENOMEM.
  */
 int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 {
@@ -121,7 +140,8 @@ int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 
 	if (!entry)
 		return -EINVAL;
-	err = remap_vmalloc_range(vma, container_of(entry, struct sroce_ring_map, entry)->queue, 0);
+	/* which has the size of the mapping */
+	err = sroce_ring_map_pages(container_of(entry, struct sroce_ring_map, entry)->queue, vma);
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }

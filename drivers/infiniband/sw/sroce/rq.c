@@ -12,7 +12,7 @@
  */
 struct sroce_sgl *sroce_sgl_alloc(u32 max_sge)
 {
-	return kzalloc(struct_size((struct sroce_sgl *)NULL, sge, max_sge), GFP_KERNEL);
+	return kzalloc(struct_size((struct sroce_sgl *)NULL, sge, max_sge), GFP_KERNEL_ACCOUNT);
 }
 
 /**

@@ -588,7 +588,7 @@ int sroce_send_prepare(struct sroce_qp *qp)
 
 	if (likely(READ_ONCE(qp->req.wqes)))
 		return 0;
-	wqes = kvcalloc(qp->req.ring.mask + 1, sizeof(*wqes), GFP_KERNEL);
+	wqes = kvcalloc(qp->req.ring.mask + 1, sizeof(*wqes), GFP_KERNEL_ACCOUNT);
 	if (!wqes)
 		return -ENOMEM;
 	spin_lock_bh(&qp->lock);
