@@ -14,6 +14,15 @@
 
 #define SROCE_KEY_INDEX(key)	((key) >> 8)
 
+/* Who may write from afar may write here as well, 11.2.8.2 */
+static bool sroce_access_ok(int access)
+{
+	if (access & ~SROCE_ACCESS_SUPPORTED)
+		return false;
+	return access & IB_ACCESS_LOCAL_WRITE ||
+	       !(access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC));
+}
+
 static struct sroce_mr *sroce_mr_new(struct ib_pd *pd, enum sroce_mr_type type, int access)
 {
 	struct sroce_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
@@ -194,22 +203,24 @@ static int sroce_mr_add_chunk(struct ib_mr *ibmr, u64 addr)
  * @sg_nents: its entries
  * @sg_offset: where in the first entry to begin; on return, where it stopped
  *
+ * Context: any but hard interrupts; those may be disabled.
  * Return: how many entries fit, or an errno.
  */
 int sroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		    unsigned int *sg_offset)
 {
 	struct sroce_mr *mr = to_smr(ibmr);
+	unsigned long flags;
 	int n;
 
-	spin_lock_bh(&mr->lock);
+	spin_lock_irqsave(&mr->lock, flags);
 	mr->num_chunks = 0;
 	n = ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, sroce_mr_add_chunk);
 	mr->shift = ilog2(ibmr->page_size);
 	mr->iova = ibmr->iova;
 	mr->length = ibmr->length;
 	mr->offset = ibmr->iova & (ibmr->page_size - 1);
-	spin_unlock_bh(&mr->lock);
+	spin_unlock_irqrestore(&mr->lock, flags);
 	return n;
 }
 
@@ -239,14 +250,17 @@ int sroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
  * @key: its new key; the index in it must be the region's own
  * @access: IB_ACCESS_* to grant
  *
- * Context: any.  Return: 0, or -EINVAL (LOC_QP_OP_ERR or MW_BIND_ERR for the
- * work request) when the region is in use or is not the queue pair's.
+ * Context: softirqs or none.  Return: 0, or -EINVAL (LOC_QP_OP_ERR for the work
+ * request) when the region is in use or is not the queue pair's, or the
+ * permissions are none that can be granted.
  */
 int sroce_mr_register(struct ib_mr *ibmr, struct ib_pd *pd, u32 key, int access)
 {
 	struct sroce_mr *mr = to_smr(ibmr);
 	int err = -EINVAL;
 
+	if (!sroce_access_ok(access))
+		return -EINVAL;
 	spin_lock_bh(&mr->lock);
 	if (mr->type == SROCE_MR_FAST && !mr->valid && ibmr->pd == pd &&
 	    SROCE_KEY_INDEX(key) == SROCE_KEY_INDEX(mr->key)) {
@@ -254,6 +268,7 @@ int sroce_mr_register(struct ib_mr *ibmr, struct ib_pd *pd, u32 key, int access)
 		ibmr->lkey = key;
 		ibmr->rkey = key;
 		mr->access = access;
+		mr->iova = ibmr->iova;	/* the consumer may have changed its upper bits */
 		mr->valid = true;
 		err = 0;
 	}
@@ -354,13 +369,19 @@ static __always_inline int sroce_mr_act(struct sroce_dev *dev, const struct sroc
 	return err;
 }
 
-/* A kernel address that someone gave us: is all of it memory? */
+/* A kernel address that someone gave us: is all of it memory?  There may be holes. */
 static bool sroce_kernel_range_ok(u64 addr, u64 length)
 {
+	u64 page;
+
 	if (!length)
 		return true;
-	return addr + length > addr && virt_addr_valid((void *)(uintptr_t)addr) &&
-	       virt_addr_valid((void *)(uintptr_t)(addr + length - 1));
+	if (addr + length < addr || addr + length - 1 > ULONG_MAX)
+		return false;
+	for (page = addr & PAGE_MASK; page < addr + length; page += PAGE_SIZE)
+		if (!virt_addr_valid((void *)(uintptr_t)page))
+			return false;
+	return true;
 }
 
 static void sroce_move(void *mem, void *buf, u32 length, int access)
