@@ -227,20 +227,32 @@ static void sroce_qp_report(struct sroce_qp *qp, u32 events)
 	}
 }
 
+/* Frames that one caller transmits of a datagram queue pair */
+#define SROCE_TRANSMIT_BUDGET	(8 * SROCE_TX_BUDGET)
+
 /*
  * Transmits what is queued, in order: one caller at a time, and those that find
  * one at it leave theirs to him.  Softirqs are disabled, the lock is dropped.
+ *
+ * Of a stream there is no more than its window, or than this CPU builds itself.
+ * Datagrams can come from other CPUs without end; the worker goes on with those.
  */
 static void sroce_qp_transmit(struct sroce_qp *qp)
 	__must_hold(&qp->lock)
 {
 	struct sk_buff_head list;
 	struct sk_buff *skb;
+	u32 frames = 0;
 
 	__skb_queue_head_init(&list);
 	qp->transmitting = true;
 	qp->transmit_cpu = smp_processor_id();
 	while (!skb_queue_empty(&qp->tx)) {
+		if (frames > SROCE_TRANSMIT_BUDGET && sroce_qp_is_datagram(qp)) {
+			sroce_qp_work_due(qp, SROCE_WORK_NOW);
+			break;
+		}
+		frames += skb_queue_len(&qp->tx);
 		skb_queue_splice_init(&qp->tx, &list);
 		spin_unlock(&qp->lock);
 		while ((skb = __skb_dequeue(&list)))

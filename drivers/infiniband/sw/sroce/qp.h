@@ -27,6 +27,9 @@ enum sroce_work {
 /* Frames that one turn of a requester or responder may produce */
 #define SROCE_TX_BUDGET		32
 
+/* Packets likewise: without a route they produce no frames */
+#define SROCE_PACKET_BUDGET	4096
+
 /**
  * struct sroce_stream - packets whose order matters to the receiver
  * @cpu: CPU that sent the last of them

@@ -665,6 +665,7 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 				 struct sroce_resource *res)
 {
+	u32 steps = 0;
 	int err;
 
 	if (res->atomic) {
@@ -675,7 +676,7 @@ static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 	if (!sroce_stream_here(qp, &qp->resp.stream))
 		return -EBUSY;
 	while (res->next < res->packets) {
-		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET)
+		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || steps++ == SROCE_PACKET_BUDGET)
 			return -EAGAIN;
 		err = sroce_answer_read(qp, burst, res, !res->resumed);
 		if (err)

@@ -553,6 +553,7 @@ static bool sroce_send_here(struct sroce_qp *qp)
 void sroce_send_run(struct sroce_qp *qp)
 {
 	struct sroce_burst burst = {};
+	u32 steps = 0;
 
 	if (!qp->req.wqes || qp->dead)
 		return;
@@ -563,7 +564,7 @@ void sroce_send_run(struct sroce_qp *qp)
 	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) || qp->req.rnr_wait)
 		return;
 	while (sroce_send_here(qp) && sroce_send_step(qp, &burst)) {
-		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET) {
+		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || ++steps == SROCE_PACKET_BUDGET) {
 			sroce_qp_work_due(qp, SROCE_WORK_NOW);
 			break;
 		}
