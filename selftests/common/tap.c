@@ -9,6 +9,7 @@ const char *tap_only;
 char tap_name[256];
 char tap_reason[4096];
 static char tap_why_skipped[256];
+static char tap_known[256];
 
 bool tap_begin(const char *format, ...)
 {
@@ -17,7 +18,7 @@ bool tap_begin(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(tap_name, sizeof(tap_name), format, ap);
 	va_end(ap);
-	tap_reason[0] = tap_why_skipped[0] = 0;
+	tap_reason[0] = tap_why_skipped[0] = tap_known[0] = 0;
 	return !tap_only || strstr(tap_name, tap_only);
 }
 
@@ -44,6 +45,15 @@ void tap_skip(const char *format, ...)
 	va_end(ap);
 }
 
+void tap_xfail(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(tap_known, sizeof(tap_known), format, ap);
+	va_end(ap);
+}
+
 void tap_end(void)
 {
 	char *line, *rest = tap_reason;
@@ -57,6 +67,8 @@ void tap_end(void)
 				printf("#   %s\n", line);
 	} else if (tap_why_skipped[0]) {
 		printf("ok %d - %s # SKIP %s\n", tap_count, tap_name, tap_why_skipped);
+	} else if (tap_known[0]) {
+		printf("ok %d - %s # XFAIL %s\n", tap_count, tap_name, tap_known);
 	} else {
 		printf("ok %d - %s\n", tap_count, tap_name);
 	}

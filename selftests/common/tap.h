@@ -24,6 +24,10 @@ bool fail(const char *format, ...);
 __attribute__((format(printf, 1, 2)))
 void tap_skip(const char *format, ...);
 
+/** tap_xfail() - the test point meets a known fault of something else, and which */
+__attribute__((format(printf, 1, 2)))
+void tap_xfail(const char *format, ...);
+
 /** tap_end() - print the test point: failed if fail() was called since tap_begin() */
 void tap_end(void);
 

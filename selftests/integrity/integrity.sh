@@ -23,6 +23,7 @@ options=(-s "${SEED:-0x5eed}")
 on_b timeout -k 5 3000 "$TMP/integrity" -d $DEV_B -g "${!b}" "${options[@]}" >"$TMP/server.out" 2>&1 &
 sleep 0.2
 wait_for "$HANG" on_b grep -q ":48A8 0*:0000 0A" /proc/net/tcp6
+export PEER_DRIVER=$DRIVER_B	# whose known faults may be met
 on_a timeout -k 5 3000 "$TMP/integrity" -d $DEV_A -g "${!a}" "${options[@]}" $IP4_B
 status=$?
 if [ $status -gt 1 ]; then
