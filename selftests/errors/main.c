@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	state_cases(&p);
 	resource_cases(&p);
 	event_cases(&p);
+	race_cases(&p);
 	garbage_cases(&p);
 	return tap_plan();
 }

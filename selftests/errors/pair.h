@@ -83,6 +83,7 @@ void completion_cases(struct pair *p);
 void state_cases(struct pair *p);
 void resource_cases(struct pair *p);
 void event_cases(struct pair *p);
+void race_cases(struct pair *p);
 void garbage_cases(struct pair *p);
 
 /* One test point: the call is its body, which says whether all went well. */
