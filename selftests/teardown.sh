@@ -12,7 +12,7 @@ cd "$(dirname "$0")" || exit 1
 ONLY=${1:-.}
 ROUNDS=${ROUNDS:-20}
 
-need ip rdma ib_write_bw
+need ip rdma cc ib_write_bw
 tap_start "teardown under traffic"
 for d in "$DRIVER_A" "$DRIVER_B"; do
 	driver_loaded "$d" || skip_all "no module for driver $d in this kernel"
@@ -20,6 +20,8 @@ done
 modprobe -a ib_uverbs rdma_ucm 2>/dev/null
 module=$DRIVER_A
 [ "$module" != rxe ] || module=rdma_rxe
+
+build churn common/churn.c common/verbs.c
 
 traffic=()
 
@@ -42,6 +44,11 @@ start_traffic() {
 			[ -z "$NS_A" ] || set -- ip netns exec "$NS_A" "$@"
 			exec "$@"
 		) >"$TMP/client$i.out" 2>&1 </dev/null &
+		traffic+=($!)
+	done
+	# and calls under way all the time
+	for i in 1 2; do
+		on_b "$TMP/churn" $DEV_B "$GID4_B" >/dev/null 2>&1 </dev/null &
 		traffic+=($!)
 	done
 	# it flows once packets have been counted
@@ -161,6 +168,46 @@ round_module() {
 	grep -q "in use" "$TMP/rmmod.out" || { cat "$TMP/rmmod.out"; return 1; }
 }
 
+# The link is made, deleted, and its netdev removed, all at once; what comes of each call
+# is chance. Two of each, so that they also meet their like.
+round_links() {
+	local i pids=()
+
+	for i in 1 2; do
+		while [ ! -e "$TMP/stop" ]; do
+			ip link add sr_race type dummy
+			ip addr add "10.79.0.$i/24" dev sr_race
+			ip link set sr_race up
+			sleep "0.0$((RANDOM % 10))"
+			ip link delete sr_race
+		done >/dev/null 2>&1 &
+		pids+=($!)
+		while [ ! -e "$TMP/stop" ]; do
+			rdma link add rxe_race type "$DRIVER_A" netdev sr_race
+		done >/dev/null 2>&1 &
+		pids+=($!)
+		while [ ! -e "$TMP/stop" ]; do
+			rdma link delete rxe_race
+		done >/dev/null 2>&1 &
+		pids+=($!)
+	done
+	sleep 5
+	touch "$TMP/stop"
+	wait "${pids[@]}"
+	rm "$TMP/stop"
+	ip link delete sr_race 2>/dev/null
+	# the last one that was made may still be on its way out
+	if ! wait_for 60 eval "[ ! -e /sys/class/infiniband/rxe_race ]"; then
+		echo "a link is left without its netdev"
+		return 1
+	fi
+	# and after all that, it works
+	ip link add sr_race type dummy &&
+	rdma link add rxe_race type "$DRIVER_A" netdev sr_race &&
+	rdma link delete rxe_race &&
+	ip link delete sr_race
+}
+
 # everything of this round is gone: devices, references to the module
 all_gone() {
 	[ ! -e /sys/class/infiniband/$DEV_A ] && [ ! -e /sys/class/infiniband/$DEV_B ] &&
@@ -217,6 +264,7 @@ way "kill -9 of both ends" round_kill
 way "netdev down and up" round_down
 way "rdma link delete" round_link
 way "netdev removed" round_netdev
+way "links made, deleted and orphaned at once" round_links
 if [ "$DRIVER_A" = rxe ] || [ "$DRIVER_B" = rxe ]; then
 	skip "namespace removed" "rdma_rxe keeps to the initial one"
 else
