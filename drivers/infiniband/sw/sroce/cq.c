@@ -4,11 +4,7 @@
 #include "cq.h"
 #include "device.h"
 
-/*
- * A user's CQ is not polled in the kernel, so its lock is never taken with interrupts
- * disabled by somebody else.  That makes it a lock of another class: resizing such a
- * CQ, which copies megabytes, leaves interrupts alone.
- */
+/* See sroce_ring_lock(); also, resizing a user's CQ copies megabytes */
 static struct lock_class_key sroce_user_cq_key;
 
 static int sroce_cq_check_size(struct ib_device *ibdev, u32 cqe)
@@ -183,7 +179,7 @@ int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
 	void *to;
 	int err = 0;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = sroce_ring_lock(&cq->ring, &cq->lock);
 	if (cq->overrun ||
 	    sroce_ring_next(ring, ring->index) == sroce_ring_consumer(ring)) {
 		cq->report |= !cq->overrun;
@@ -204,7 +200,7 @@ int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
 		cq->wake = true;
 	}
 out:
-	spin_unlock_irqrestore(&cq->lock, flags);
+	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
 	return err;
 }
 
@@ -226,12 +222,12 @@ void sroce_cq_notify(struct sroce_cq *cq)
 
 	if (!READ_ONCE(cq->wake) && !READ_ONCE(cq->report))
 		return;
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = sroce_ring_lock(&cq->ring, &cq->lock);
 	wake = cq->wake;
 	report = cq->report;
 	cq->wake = false;
 	cq->report = false;
-	spin_unlock_irqrestore(&cq->lock, flags);
+	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
 	if (report) {
 		ibdev_warn_ratelimited(cq->ibcq.device,
 				       "CQ overrun: %d entries and none polled in time\n",
@@ -261,14 +257,14 @@ int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 
 	if (cq->user)
 		return -EINVAL;
-	spin_lock_irqsave(&cq->lock, irq_flags);
+	irq_flags = sroce_ring_lock(&cq->ring, &cq->lock);
 	index = sroce_ring_consumer(ring);
 	for (n = 0; n < num && index != ring->index; n++) {
 		wc[n] = *(struct ib_wc *)sroce_ring_element(ring, index);
 		index = sroce_ring_next(ring, index);
 	}
 	sroce_ring_set_consumer(ring, index);
-	spin_unlock_irqrestore(&cq->lock, irq_flags);
+	sroce_ring_unlock(&cq->ring, &cq->lock, irq_flags);
 	return n;
 }
 
@@ -287,11 +283,11 @@ int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	unsigned long irq_flags;
 	int missed = 0;
 
-	spin_lock_irqsave(&cq->lock, irq_flags);
+	irq_flags = sroce_ring_lock(&cq->ring, &cq->lock);
 	if (cq->armed != IB_CQ_NEXT_COMP)	/* the wider request stays */
 		cq->armed = what;
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		missed = cq->ring.index != sroce_ring_consumer(&cq->ring);
-	spin_unlock_irqrestore(&cq->lock, irq_flags);
+	sroce_ring_unlock(&cq->ring, &cq->lock, irq_flags);
 	return missed;
 }

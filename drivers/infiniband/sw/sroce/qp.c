@@ -910,7 +910,7 @@ int sroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		*bad_wr = wr;
 		return -EINVAL;
 	}
-	spin_lock_irqsave(&qp->resp.rq.lock, flags);
+	flags = sroce_ring_lock(&qp->resp.rq.ring, &qp->resp.rq.lock);
 	for (; wr && !ibqp->uobject; wr = wr->next) {
 		err = sroce_rq_post(&qp->resp.rq, wr);
 		if (err) {
@@ -918,7 +918,7 @@ int sroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			break;
 		}
 	}
-	spin_unlock_irqrestore(&qp->resp.rq.lock, flags);
+	sroce_ring_unlock(&qp->resp.rq.ring, &qp->resp.rq.lock, flags);
 	if (likely(READ_ONCE(qp->state) != IB_QPS_ERR))
 		return err;
 	if (irqs_disabled()) {	/* nor can softirqs run: the worker flushes */

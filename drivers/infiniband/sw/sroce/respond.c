@@ -54,9 +54,9 @@ static int sroce_recv_take(struct sroce_qp *qp)
 		return 0;
 	if (qp->ibqp.srq)
 		return sroce_srq_take(to_ssrq(qp->ibqp.srq), &resp->recv);
-	spin_lock_irqsave(&resp->rq.lock, flags);
+	flags = sroce_ring_lock(&resp->rq.ring, &resp->rq.lock);
 	err = sroce_rq_take(&resp->rq, &resp->recv);
-	spin_unlock_irqrestore(&resp->rq.lock, flags);
+	sroce_ring_unlock(&resp->rq.ring, &resp->rq.lock, flags);
 	return err;
 }
 

@@ -78,4 +78,31 @@ static inline void sroce_ring_set_consumer(struct sroce_ring *ring, u32 index)
 	smp_store_release(&ring->queue->consumer_index, index & ring->mask);
 }
 
+/*
+ * The lock of a queue.  Kernel users post and poll with interrupts disabled, and may
+ * hold locks that interrupt handlers take, so theirs is taken with interrupts disabled;
+ * a user's is a lock of another class that never is, which is cheaper.
+ */
+static inline unsigned long sroce_ring_lock(const struct sroce_ring *ring, spinlock_t *lock)
+	__acquires(lock)
+{
+	unsigned long flags = 0;
+
+	if (ring->map)
+		spin_lock_bh(lock);
+	else
+		spin_lock_irqsave(lock, flags);
+	return flags;
+}
+
+static inline void sroce_ring_unlock(const struct sroce_ring *ring, spinlock_t *lock,
+				     unsigned long flags)
+	__releases(lock)
+{
+	if (ring->map)
+		spin_unlock_bh(lock);
+	else
+		spin_unlock_irqrestore(lock, flags);
+}
+
 #endif /* SROCE_RING_H */

@@ -15,6 +15,8 @@ struct sroce_sgl *sroce_sgl_alloc(u32 max_sge)
 	return kzalloc(struct_size((struct sroce_sgl *)NULL, sge, max_sge), GFP_KERNEL_ACCOUNT);
 }
 
+static struct lock_class_key sroce_user_rq_key;	/* see sroce_ring_lock() */
+
 /**
  * sroce_rq_create - set a receive queue up
  * @rq: queue
@@ -31,6 +33,8 @@ int sroce_rq_create(struct sroce_rq *rq, struct ib_udata *udata, u32 *max_wr, u3
 	u32 size = sizeof(struct sroce_recv_wqe) + max_sge * sizeof(struct sroce_sge);
 
 	spin_lock_init(&rq->lock);
+	if (udata)
+		lockdep_set_class(&rq->lock, &sroce_user_rq_key);
 	rq->max_sge = max_sge;
 	return sroce_ring_create(&rq->ring, udata, max_wr, size, mi);
 }

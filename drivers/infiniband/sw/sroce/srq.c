@@ -97,13 +97,13 @@ static int sroce_srq_resize(struct sroce_srq *srq, u32 max_wr, struct ib_udata *
 		err = -EFAULT;
 		goto out;
 	}
-	spin_lock_irqsave(&srq->rq.lock, flags);
+	flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
 	err = srq->limit > max_wr ? -EINVAL : sroce_srq_move(&srq->rq, &ring);
 	if (!err) {
 		swap(srq->rq.ring, ring);
 		srq->max_wr = max_wr;
 	}
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
 out:
 	sroce_ring_destroy(&ring);	/* the old one, or on failure the new one */
 	return err;
@@ -137,12 +137,12 @@ int sroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq
 			return err;
 	}
 	if (mask & IB_SRQ_LIMIT) {
-		spin_lock_irqsave(&srq->rq.lock, flags);
+		flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
 		if (attr->srq_limit > srq->max_wr)
 			err = -EINVAL;
 		else
 			srq->limit = attr->srq_limit;
-		spin_unlock_irqrestore(&srq->rq.lock, flags);
+		sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
 	}
 	return err;
 }
@@ -193,7 +193,7 @@ int sroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int err = 0;
 
-	spin_lock_irqsave(&srq->rq.lock, flags);
+	flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
 	for (; wr; wr = wr->next) {
 		err = sroce_rq_post(&srq->rq, wr);
 		if (err) {
@@ -201,7 +201,7 @@ int sroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			break;
 		}
 	}
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
 	return err;
 }
 
@@ -218,13 +218,13 @@ int sroce_srq_take(struct sroce_srq *srq, struct sroce_recv *recv)
 	unsigned long flags;
 	int err;
 
-	spin_lock_irqsave(&srq->rq.lock, flags);
+	flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
 	err = sroce_rq_take(&srq->rq, recv);
 	if (srq->limit && err != -EAGAIN && sroce_rq_available(&srq->rq) < srq->limit) {
 		srq->limit = 0;
 		srq->limit_reached = true;
 	}
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
 	return err;
 }
 
@@ -244,10 +244,10 @@ void sroce_srq_notify(struct sroce_srq *srq)
 
 	if (!READ_ONCE(srq->limit_reached))
 		return;
-	spin_lock_irqsave(&srq->rq.lock, flags);
+	flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
 	report = srq->limit_reached;
 	srq->limit_reached = false;
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
 	if (report && srq->ibsrq.event_handler)
 		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
 }
