@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -12,6 +13,10 @@
 #include <unistd.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include "../../include/uapi/rdma/sroce-abi.h"
+
+/* A guard against hangs, generous for busy machines */
+#define HANG_S 240
 
 static struct pair *pair;
 static char *device_names[2];
@@ -47,7 +52,7 @@ static void abuse_rings(unsigned int seed)
 	static struct pair p;
 	struct ibv_wc wc;
 
-	alarm(60);
+	alarm(HANG_S);
 	srandom(seed);
 	pair_open(&p, device_names, gid_indices);
 	if (!pair_up(&p, seed % 3 ? IBV_QPT_RC : IBV_QPT_UD) || !scribble(0))
@@ -71,6 +76,146 @@ static void abuse_rings(unsigned int seed)
 	_exit(0);
 }
 
+/* ---------------------------------------------------------------- work requests that lie */
+
+#define MAX_RINGS 16
+
+static struct sroce_queue *rings[MAX_RINGS];
+static int n_rings;
+static struct pair *victims;	/* whose keys and addresses are used */
+static volatile bool lying;
+
+static void find_rings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end;
+	char line[512];
+
+	n_rings = 0;
+	while (maps && fgets(line, sizeof(line), maps))
+		if ((strstr(line, "/dev/infiniband/uverbs") || strstr(line, "infinibandevent")) &&
+		    sscanf(line, "%lx-%lx rw", &start, &end) == 2 && n_rings < MAX_RINGS)
+			rings[n_rings++] = (struct sroce_queue *)start;
+	if (maps)
+		fclose(maps);
+}
+
+/* Mostly good: what is nonsense is found out at once, what is nearly right gets further */
+static uint32_t some_length(void)
+{
+	static const uint32_t lengths[] = { 0, 1, 8, 1024, 4096, 5000, SIZE, SIZE + 1, 1u << 31, ~0u };
+
+	return random() % 3 ? lengths[random() % 10] : random() % SIZE;
+}
+
+static void lie_sge(struct sroce_sge *sge)
+{
+	struct side *s = random() % 4 ? &victims->a : &victims->b;
+
+	sge->addr = (uintptr_t)s->memory + (random() % 4 ? random() % SIZE : 0) -
+		    (random() % 16 ? 0 : 8);
+	sge->length = some_length();
+	sge->lkey = random() % 8 ? s->mr->lkey : (uint32_t)random();
+}
+
+static void lie_send(struct sroce_send_wqe *wqe)
+{
+	struct side *to = random() % 2 ? &victims->a : &victims->b;
+
+	wqe->wr.wr_id = random();
+	wqe->wr.opcode = random() % 8 ? random() % 12 : random();
+	wqe->wr.send_flags = random() % 4 ? random() % 32 : random();
+	wqe->wr.ex.imm_data = random();
+	if (victims->type == IBV_QPT_UD) {
+		wqe->wr.wr.ud.remote_qpn = to->qp->qp_num;
+		wqe->wr.wr.ud.remote_qkey = to->address.qkey;
+		wqe->wr.wr.ud.ah_num = random() % 16;
+	} else if (random() % 2) {
+		wqe->wr.wr.rdma.remote_addr = (uintptr_t)to->memory + random() % SIZE / 8 * 8;
+		wqe->wr.wr.rdma.rkey = to->mr->rkey;
+	} else {
+		wqe->wr.wr.atomic.remote_addr = (uintptr_t)to->memory + random() % SIZE / 8 * 8;
+		wqe->wr.wr.atomic.rkey = to->mr->rkey;
+	}
+	wqe->data.num_sge = random() % 8 ? random() % 5 : random();
+	wqe->data.length = some_length();
+	for (int i = 0; i < 4; i++)
+		lie_sge((struct sroce_sge *)wqe->payload + i);
+}
+
+static void lie_receive(struct sroce_recv_wqe *wqe)
+{
+	wqe->wr_id = random();
+	wqe->data.num_sge = random() % 8 ? random() % 5 : random();
+	for (int i = 0; i < 4; i++)
+		lie_sge(&wqe->sge[i]);
+}
+
+static void lie_somewhere(struct sroce_queue *ring)
+{
+	uint32_t slot = random() & ring->index_mask;
+	void *element = ring->data + ((size_t)slot << ring->log2_elem_size);
+
+	if (1u << ring->log2_elem_size >= sizeof(struct sroce_send_wqe) + 4 * sizeof(struct sroce_sge))
+		lie_send(element);
+	else if (1u << ring->log2_elem_size >=
+		 sizeof(struct sroce_recv_wqe) + 4 * sizeof(struct sroce_sge))
+		lie_receive(element);
+	if (random() % 4 == 0)
+		ring->producer_index = random() % 8 ? ring->producer_index + 1 : random();
+	if (random() % 64 == 0)
+		ring->consumer_index = random();
+}
+
+static void *liar(void *unused)
+{
+	while (lying)
+		lie_somewhere(rings[random() % n_rings]);
+	return unused;
+}
+
+/*
+ * In a child: rings whose work requests look right and change all the time, while they
+ * are begun, sent, repeated and completed.
+ */
+static void abuse_requests(unsigned int seed)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+	static struct pair p;
+	struct ibv_send_wr *bad;
+	pthread_t thread;
+
+	alarm(HANG_S);
+	srandom(seed);
+	pair_open(&p, device_names, gid_indices);
+	if (!pair_start(&p, types[seed % 4], seed % 3 == 0))
+		_exit(3);
+	p.path.timeout = 4;	/* 65 us, so that much is repeated */
+	for (int i = 0; i < 8; i++)
+		ah_new(&p.a.dev, &p.b.dev.gid);
+	if (!pair_connect(&p))
+		_exit(3);
+	find_rings();
+	victims = &p;
+	lying = true;
+	if (!n_rings || pthread_create(&thread, NULL, liar, NULL))
+		_exit(3);
+	for (int i = 0; i < 400; i++) {
+		/* nothing but a doorbell */
+		ibv_post_send(p.a.qp, NULL, &bad);
+		ibv_post_send(p.b.qp, NULL, &bad);
+		if (i % 10 == 9 && (qp_state(p.a.qp) != IBV_QPS_RTS || qp_state(p.b.qp) != IBV_QPS_RTS)) {
+			qp_to(p.a.qp, IBV_QPS_RESET);
+			qp_to(p.b.qp, IBV_QPS_RESET);
+			pair_connect(&p);
+		}
+	}
+	ibv_destroy_qp(p.b.qp);
+	lying = false;
+	pthread_join(thread, NULL);
+	_exit(0);
+}
+
 /* In a child: commands of the write() interface with random contents. */
 static void abuse_write(unsigned int seed)
 {
@@ -82,7 +227,7 @@ static void abuse_write(unsigned int seed)
 	char path[128];
 	int fd;
 
-	alarm(60);
+	alarm(HANG_S);
 	srandom(seed);
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", pair->a.dev.context->device->dev_name);
 	fd = open(path, O_RDWR);
@@ -117,7 +262,7 @@ static void abuse_ioctl(unsigned int seed)
 	} command;
 	uint8_t data[256];
 
-	alarm(60);
+	alarm(HANG_S);
 	srandom(seed);
 	for (int i = 0; i < 500; i++) {
 		int n = random() % 9;
@@ -164,7 +309,7 @@ static bool survives(void (*abuse)(unsigned int seed), int rounds)
 		}
 		expect(child > 0 && waitpid(child, &status, 0) == child, "fork");
 		expect(!(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM),
-		       "round %d hung for 60 s", i);
+		       "round %d hung for %d s", i, HANG_S);
 		ran += !(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 	}
 	expect(ran, "no round could be set up");
@@ -185,6 +330,7 @@ void garbage_cases(struct pair *p)
 	gid_indices[1] = p->b.dev.gid_index;
 	ibv_fork_init();
 	CASE(p, survives(abuse_rings, 30), "rings full of garbage harm nobody else");
+	CASE(p, survives(abuse_requests, 40), "work requests that change all the time");
 	CASE(p, survives(abuse_write, 20), "random commands to the character device");
 	CASE(p, survives(abuse_ioctl, 20), "random ioctls to the character device");
 }

@@ -23,10 +23,10 @@ static bool side_start(struct side *s, enum ibv_qp_type type, bool srq)
 		.qp_type = type,
 		.cap = {
 			.max_send_wr = DEPTH, .max_recv_wr = DEPTH,
-			.max_send_sge = 4, .max_recv_sge = 4,
+			.max_send_sge = ENTRIES, .max_recv_sge = ENTRIES,
 		},
 	};
-	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = DEPTH, .max_sge = 4 } };
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = DEPTH, .max_sge = ENTRIES } };
 
 	drop_events(&s->dev);
 	memset(s->memory, 0, SIZE);

@@ -8,6 +8,7 @@
 
 #define SIZE 65536
 #define DEPTH 16
+#define ENTRIES 32		/* of a scatter/gather list */
 
 struct side {
 	struct device dev;

@@ -200,53 +200,41 @@ static bool resize(struct pair *p, bool cq)
 static char *names[2];
 static int gids[2];
 
-/* 2 GB of addresses, backed by a few MB again and again */
-static uint8_t *huge_memory(size_t size)
-{
-	const size_t piece = 16 << 20;
-	int fd = memfd_create("huge", 0);
-	uint8_t *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			       -1, 0);
+/* Messages of 2 GB are lists of the same 64 MB again and again */
+#define HUGE (64 << 20)
 
-	if (fd < 0 || ftruncate(fd, piece) || memory == MAP_FAILED)
-		_exit(3);
-	for (size_t at = 0; at < size; at += piece)
-		if (mmap(memory + at, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-		    MAP_FAILED)
-			_exit(3);
-	return memory;
-}
-
-/* In a child: messages of 2 GB, until killed; @ready is written when they are under way. */
+/* In a child: huge messages, until killed; @ready is written when they are under way. */
 static void send_huge(unsigned int seed, int ready)
 {
 	static const enum ibv_wr_opcode ops[] = {
-		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
 	};
-	const size_t size = 2ul << 30;
 	static struct pair p;
+	static uint8_t memory[HUGE];
+	struct ibv_sge sge[ENTRIES];
 	struct ibv_mr *mr[2];
-	struct ibv_sge sge;
-	struct ibv_send_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge, .num_sge = 1 };
-	uint8_t *memory = huge_memory(size);
+	struct ibv_send_wr *bad, wr = { .sg_list = sge, .opcode = ops[seed % 4] };
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = sge, .num_sge = ENTRIES };
 
 	pair_open(&p, names, gids);
 	if (!pair_up(&p, seed % 4 == 3 ? IBV_QPT_UC : IBV_QPT_RC))
 		_exit(3);
-	mr[0] = ibv_reg_mr(p.a.dev.pd, memory, size, ALL_ACCESS);
-	mr[1] = ibv_reg_mr(p.b.dev.pd, memory, size, ALL_ACCESS);
+	mr[0] = ibv_reg_mr(p.a.dev.pd, memory, HUGE, ALL_ACCESS);
+	mr[1] = ibv_reg_mr(p.b.dev.pd, memory, HUGE, ALL_ACCESS);
 	if (!mr[0] || !mr[1])
 		_exit(3);
-	wr.opcode = p.type == IBV_QPT_RC ? ops[seed % 3] : IBV_WR_RDMA_WRITE;
 	wr.wr.rdma.remote_addr = (uintptr_t)memory;
 	wr.wr.rdma.rkey = mr[1]->rkey;
-	sge = (struct ibv_sge) { (uintptr_t)memory, size, mr[1]->lkey };
-	for (int i = 0; i < 4; i++)
+	/* a WRITE or READ is to one place: no more than that */
+	wr.num_sge = wr.opcode == IBV_WR_SEND ? ENTRIES : 1;
+	for (int i = 0; i < ENTRIES; i++)
+		sge[i] = (struct ibv_sge) { (uintptr_t)memory, HUGE, mr[1]->lkey };
+	for (int i = 0; i < DEPTH / 2; i++)
 		if (ibv_post_recv(p.b.qp, &recv, &bad_recv))
 			_exit(3);
-	sge.lkey = mr[0]->lkey;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < ENTRIES; i++)
+		sge[i].lkey = mr[0]->lkey;
+	for (int i = 0; i < DEPTH / 2; i++)
 		if (ibv_post_send(p.a.qp, &wr, &bad))
 			_exit(3);
 	if (write(ready, "", 1) != 1)
