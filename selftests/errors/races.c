@@ -126,6 +126,37 @@ static bool destroy(struct pair *p, bool deaf)
 	return pair_up(p, IBV_QPT_RC) && talks(p);
 }
 
+static volatile bool asking;
+
+static void *ask_state(void *arg)
+{
+	struct side *s = arg;
+
+	while (asking)
+		qp_state(s->qp);
+	return NULL;
+}
+
+/* Each request is sent, though another thread has the queue pair whenever it is posted. */
+static bool query(struct pair *p)
+{
+	pthread_t thread[2];
+	bool good = true;
+
+	if (!pair_up(p, IBV_QPT_RC))
+		return false;
+	asking = true;
+	for (int i = 0; i < 2; i++)
+		expect(!pthread_create(&thread[i], NULL, ask_state, &p->a), "thread");
+	for (int i = 0; good && i < 5000; i++)
+		good = !side_post(&p->a, &p->b, IBV_WR_RDMA_WRITE, i, 8, 0, p->b.mr->rkey) &&
+		       completes(p->a.send_cq, i, IBV_WC_SUCCESS);
+	asking = false;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	return good;
+}
+
 /* ---------------------------------------------------------------- resizing */
 
 #define MESSAGES 3000
@@ -287,6 +318,7 @@ void race_cases(struct pair *p)
 	CASE(p, deregister_local(p, IBV_WR_RDMA_READ), "deregistered under READ responses");
 	CASE(p, destroy(p, false), "queue pairs destroyed under traffic");
 	CASE(p, destroy(p, true), "queue pairs destroyed while their timers fire");
+	CASE(p, query(p), "requests while the queue pair is queried");
 	CASE(p, resize(p, true), "CQ resized under traffic");
 	CASE(p, resize(p, false), "SRQ resized under traffic");
 	CASE(p, kill_huge(p), "killed in the middle of messages of 2 GB");

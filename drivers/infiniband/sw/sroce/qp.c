@@ -879,7 +879,7 @@ int sroce_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = qp->state;
 	attr->rq_psn = qp->resp.psn;
 	attr->sq_psn = qp->req.psn_end;
-	spin_unlock_bh(&qp->lock);
+	sroce_qp_unlock(qp);	/* a doorbell may have rung meanwhile */
 	init->event_handler = ibqp->event_handler;
 	init->qp_context = ibqp->qp_context;
 	init->send_cq = ibqp->send_cq;
