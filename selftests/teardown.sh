@@ -48,7 +48,11 @@ start_traffic() {
 	done
 	# and calls under way all the time
 	for i in 1 2; do
-		on_b "$TMP/churn" $DEV_B "$GID4_B" >/dev/null 2>&1 </dev/null &
+		(
+			set -- "$TMP/churn" $DEV_B "$GID4_B"
+			[ -z "$NS_B" ] || set -- ip netns exec "$NS_B" "$@"
+			exec "$@"
+		) >/dev/null 2>&1 </dev/null &
 		traffic+=($!)
 	done
 	# it flows once packets have been counted
