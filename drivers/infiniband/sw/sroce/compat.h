@@ -123,11 +123,26 @@ static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struc
 #define sroce_umem_get		ib_umem_get
 #endif
 
-/* From 6.16 on a device is born in a net namespace; before that in the first one */
+/*
+ * From 6.16 on a device is born in a net namespace, where the RDMA subsystem is
+ * not in shared mode; before that always in the first one, and is moved
+ * before anybody can see it.  Only in shared mode is a device of the first
+ * namespace accessible from another one.
+ */
 #ifdef ib_alloc_device_with_net
 #define sroce_ib_alloc_device(type, member, net)	ib_alloc_device_with_net(type, member, net)
+
+static inline void sroce_ib_device_set_net(struct ib_device *ibdev, struct net *net)
+{
+}
 #else
 #define sroce_ib_alloc_device(type, member, net)	ib_alloc_device(type, member)
+
+static inline void sroce_ib_device_set_net(struct ib_device *ibdev, struct net *net)
+{
+	if (!rdma_dev_access_netns(ibdev, net))
+		write_pnet(&ibdev->coredev.rdma_net, net);
+}
 #endif
 
 #endif /* SROCE_COMPAT_H */

@@ -233,22 +233,16 @@ static int sroce_device_bind(struct sroce_dev *dev, struct net_device *netdev)
 	return err;
 }
 
-/**
- * sroce_device_create - make an RDMA device over a net device
- * @name: its name, without a per cent sign
- * @netdev: net device that the caller holds
- *
- * Context: process.  Return: 0; an errno of sroce_port_check_netdev(); -EEXIST
- * for a name in use; -ENOMEM.
- */
-int sroce_device_create(const char *name, struct net_device *netdev)
+/* @net is held until the device is registered; from then on the core follows it */
+static int sroce_device_create_in(struct net *net, const char *name, struct net_device *netdev)
 {
 	struct sroce_dev *dev;
 	int err;
 
-	dev = sroce_ib_alloc_device(sroce_dev, ibdev, dev_net(netdev));
+	dev = sroce_ib_alloc_device(sroce_dev, ibdev, net);
 	if (!dev)
 		return -ENOMEM;
+	sroce_ib_device_set_net(&dev->ibdev, net);
 	sroce_device_setup(dev, netdev);
 	dev->counters = alloc_percpu(struct sroce_counters);
 	if (!dev->counters) {
@@ -261,7 +255,7 @@ int sroce_device_create(const char *name, struct net_device *netdev)
 	mutex_lock(&sroce_devices_lock);
 	list_add_tail(&dev->all, &sroce_devices);
 	mutex_unlock(&sroce_devices_lock);
-	/* once registered, anybody may unregister it, which frees it */
+	/* as soon as it is registered somebody may delete it: keep the memory */
 	get_device(&dev->ibdev.dev);
 	err = ib_register_device(&dev->ibdev, name, NULL);
 	if (err == -ENFILE)	/* the core's word for a name in use */
@@ -273,16 +267,40 @@ int sroce_device_create(const char *name, struct net_device *netdev)
 	if (rtnl_dereference(dev->netdev))
 		sroce_port_announce(dev);
 	else
-		sroce_port_gone(dev);
+		sroce_port_orphan(dev);
 	rtnl_unlock();
 	put_device(&dev->ibdev.dev);
 	return 0;
 
 err_put:
 	put_device(&dev->ibdev.dev);
-
 err_dealloc:
 	ib_dealloc_device(&dev->ibdev);	/* calls sroce_dealloc_driver() */
+	return err;
+}
+
+/**
+ * sroce_device_create - make an RDMA device over a net device
+ * @name: its name, without a per cent sign
+ * @netdev: net device that the caller holds
+ *
+ * Unless the RDMA subsystem shares its devices among all net namespaces, the
+ * device is in that of the net device.
+ * Context: process.  Return: 0; an errno of sroce_port_check_netdev(); -EEXIST
+ * for a name in use; -ENODEV when the namespace is on its way out; -ENOMEM.
+ */
+int sroce_device_create(const char *name, struct net_device *netdev)
+{
+	struct net *net;
+	int err;
+
+	rcu_read_lock();
+	net = maybe_get_net(dev_net(netdev));
+	rcu_read_unlock();
+	if (!net)
+		return -ENODEV;
+	err = sroce_device_create_in(net, name, netdev);
+	put_net(net);
 	return err;
 }
 

@@ -107,7 +107,8 @@ static void sroce_port_event(struct sroce_dev *dev, enum ib_event_type type)
 
 /**
  * sroce_port_announce - report the port's state if it changed
- * @dev: device, perhaps not registered yet or being unregistered
+ * @dev: device; nothing is reported of one that is not registered yet (its
+ *	creator looks again) or being unregistered
  *
  * Context: rtnl.
  */
@@ -116,29 +117,11 @@ void sroce_port_announce(struct sroce_dev *dev)
 	struct net_device *netdev = rtnl_dereference(dev->netdev);
 	enum ib_port_state state = netdev ? sroce_netdev_state(netdev) : IB_PORT_DOWN;
 
-	if (state == dev->state)
-		return;
-	/* the core queues events and waits for them early in the unregistration */
-	if (!ib_device_try_get(&dev->ibdev))
+	if (state == dev->state || !ib_device_try_get(&dev->ibdev))
 		return;
 	dev->state = state;
 	ibdev_info(&dev->ibdev, "port is %s\n", state == IB_PORT_ACTIVE ? "active" : "down");
 	sroce_port_event(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
-	ib_device_put(&dev->ibdev);
-}
-
-/**
- * sroce_port_gone - the net device is gone: have the device unregistered
- * @dev: device, perhaps not registered yet or being unregistered
- *
- * Context: rtnl, which the unregistration itself needs.
- */
-void sroce_port_gone(struct sroce_dev *dev)
-{
-	/* else it is not registered, or somebody is at it */
-	if (!ib_device_try_get(&dev->ibdev))
-		return;
-	ib_unregister_device_queued(&dev->ibdev);
 	ib_device_put(&dev->ibdev);
 }
 
@@ -150,6 +133,21 @@ static struct sroce_dev *sroce_port_find(struct net_device *netdev)
 		if (rtnl_dereference(dev->netdev) == netdev)
 			return dev;
 	return NULL;
+}
+
+/**
+ * sroce_port_orphan - have a device removed that has lost its net device
+ * @dev: device; one that is not registered yet, or is being unregistered by
+ *	somebody else, is left to him
+ *
+ * Context: any.
+ */
+void sroce_port_orphan(struct sroce_dev *dev)
+{
+	if (!ib_device_try_get(&dev->ibdev))
+		return;
+	ib_unregister_device_queued(&dev->ibdev);
+	ib_device_put(&dev->ibdev);
 }
 
 static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
@@ -167,7 +165,7 @@ static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, vo
 		if (netdev->reg_state == NETREG_REGISTERED)
 			break;
 		sroce_port_unbind(dev);
-		sroce_port_gone(dev);
+		sroce_port_orphan(dev);
 		break;
 	case NETDEV_UP:
 	case NETDEV_DOWN:
