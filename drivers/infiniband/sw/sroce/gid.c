@@ -14,6 +14,7 @@
 #include <net/netns/generic.h>
 #include "device.h"
 #include "gid.h"
+#include "port.h"
 #include "receive.h"
 
 static DEFINE_HASHTABLE(sroce_gids, 8);
@@ -171,7 +172,10 @@ const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_a
 	return other;
 }
 
-/* What the core's entry says of the net device that has the address */
+/*
+ * What the core's entry says of the net device that has the address; NULL when
+ * it is none of the port's.
+ */
 static struct net *sroce_gid_netdev(const struct ib_gid_attr *attr, struct sroce_gid *gid)
 {
 	struct net_device *netdev;
@@ -179,7 +183,7 @@ static struct net *sroce_gid_netdev(const struct ib_gid_attr *attr, struct sroce
 
 	rcu_read_lock();
 	netdev = rcu_dereference(attr->ndev);
-	if (netdev) {
+	if (netdev && sroce_port_has_netdev(gid->dev, netdev)) {
 		net = maybe_get_net(dev_net(netdev));
 		gid->vlan_id = is_vlan_dev(netdev) ? vlan_dev_vlan_id(netdev) : 0xffff;
 		gid->primary = netdev == rcu_dereference(gid->dev->netdev);
@@ -193,7 +197,8 @@ static struct net *sroce_gid_netdev(const struct ib_gid_attr *attr, struct sroce
  * @attr: the core's entry
  * @context: keeps ours for sroce_del_gid()
  *
- * Context: process.  Return: 0, -ENODEV, -ENOMEM or what netfilter says.
+ * Context: process.  Return: 0; -ENODEV, also for an address that the port
+ * shall not have; -ENOMEM; what netfilter says.
  */
 int sroce_add_gid(const struct ib_gid_attr *attr, void **context)
 {

@@ -4,6 +4,7 @@
  * device changes.  All changes come under rtnl.
  */
 #include <linux/if_arp.h>
+#include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
@@ -258,7 +259,12 @@ bool sroce_port_pkey_match(struct sroce_dev *dev, u16 pkey, u16 *index)
  * @ibdev: device
  * @port: port number; there is one
  *
- * Return: the net device with a reference, or NULL when it is gone.
+ * The core wants the Ethernet device at the bottom: it finds a VLAN's addresses
+ * by the real device of the VLAN.  sroce_port_has_netdev() leaves those out
+ * that are not the VLAN's.
+ *
+ * Return: the net device, of a VLAN the real one, with a reference, or NULL
+ * when it is gone.
  */
 struct net_device *sroce_get_netdev(struct ib_device *ibdev, u32 port)
 {
@@ -266,9 +272,29 @@ struct net_device *sroce_get_netdev(struct ib_device *ibdev, u32 port)
 
 	rcu_read_lock();
 	netdev = rcu_dereference(to_sdev(ibdev)->netdev);
+	if (netdev && is_vlan_dev(netdev))
+		netdev = vlan_dev_real_dev(netdev);
 	dev_hold(netdev);
 	rcu_read_unlock();
 	return netdev;
+}
+
+/**
+ * sroce_port_has_netdev - are this net device's addresses the port's?
+ * @dev: device
+ * @netdev: net device that the core names
+ *
+ * A device over a VLAN must not speak for the rest of the Ethernet, which may
+ * be another net namespace's.
+ *
+ * Context: RCU read section.  Return: whether it is the device's own or above it.
+ */
+bool sroce_port_has_netdev(const struct sroce_dev *dev, struct net_device *netdev)
+{
+	struct net_device *own = rcu_dereference(dev->netdev);
+
+	return own && (!is_vlan_dev(own) || netdev == own ||
+		       netdev_has_upper_dev_all_rcu(own, netdev));
 }
 
 /**

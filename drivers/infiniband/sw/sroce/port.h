@@ -18,6 +18,7 @@ void sroce_port_notifier_exit(void);
 enum ib_mtu sroce_port_mtu(struct sroce_dev *dev);
 u16 sroce_port_pkey(struct sroce_dev *dev, u16 index);
 bool sroce_port_pkey_match(struct sroce_dev *dev, u16 pkey, u16 *index);
+bool sroce_port_has_netdev(const struct sroce_dev *dev, struct net_device *netdev);
 
 struct net_device *sroce_get_netdev(struct ib_device *ibdev, u32 port);
 int sroce_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
