@@ -145,4 +145,14 @@ static inline void sroce_ib_device_set_net(struct ib_device *ibdev, struct net *
 }
 #endif
 
+/* Before 6.12 the addresses of a net device can only be added to */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#define sroce_del_netdev_gids	roce_del_all_netdev_gids
+#else
+static inline void sroce_del_netdev_gids(struct ib_device *ibdev, u32 port,
+					 struct net_device *netdev)
+{
+}
+#endif
+
 #endif /* SROCE_COMPAT_H */

@@ -6,6 +6,7 @@
 #include <net/addrconf.h>
 #include <rdma/sroce-abi.h>
 #include "compat.h"
+#include "address.h"
 #include "ah.h"
 #include "cq.h"
 #include "device.h"
@@ -122,6 +123,7 @@ static void sroce_dealloc_driver(struct ib_device *ibdev)
 	mutex_unlock(&sroce_devices_lock);
 	sroce_gid_forget(dev);
 	synchronize_rcu();
+	cancel_work_sync(&dev->rescan);
 	WARN_ON(!xa_empty(&dev->mrs) || !xa_empty(&dev->ahs));
 	xa_destroy(&dev->mrs);
 	xa_destroy(&dev->ahs);
@@ -206,6 +208,7 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 	struct ib_device *ibdev = &dev->ibdev;
 
 	INIT_LIST_HEAD(&dev->all);
+	sroce_address_setup(dev);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	ibdev->node_type = RDMA_NODE_IB_CA;
@@ -264,10 +267,12 @@ static int sroce_device_create_in(struct net *net, const char *name, struct net_
 		goto err_put;
 	rtnl_lock();
 	/* what happened meanwhile */
-	if (rtnl_dereference(dev->netdev))
+	if (rtnl_dereference(dev->netdev)) {
 		sroce_port_announce(dev);
-	else
+		sroce_address_changed(dev, netdev);
+	} else {
 		sroce_port_orphan(dev);
+	}
 	rtnl_unlock();
 	put_device(&dev->ibdev.dev);
 	return 0;

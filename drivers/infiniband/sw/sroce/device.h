@@ -4,6 +4,7 @@
 #define SROCE_DEVICE_H
 
 #include <linux/netdevice.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "stats.h"
@@ -40,9 +41,10 @@ struct sroce_qp;
  * @netdev: the net device; cleared, under rtnl, when it is unregistered.
  *	Readers are in an RCU section.
  * @netdev_tracker: of the reference that @netdev holds
- * @list: in the list of devices that have a net device, under rtnl
+ * @list: in the list of devices that have a net device
  * @all: in the list of all devices
  * @state: the port's state that was reported last, under rtnl
+ * @rescan: lets the core look for addresses, where it does not do so by itself
  * @counters: per CPU
  * @mrs: memory regions by index, RCU
  * @mr_next: where to look for a free one
@@ -58,6 +60,7 @@ struct sroce_dev {
 	struct list_head		list;
 	struct list_head		all;
 	enum ib_port_state		state;
+	struct work_struct		rescan;
 	struct sroce_counters __percpu	*counters;
 	struct xarray			mrs;
 	u32				mr_next;

@@ -6,9 +6,11 @@
  * takes packets that are delivered locally (receive.c).
  */
 #include <linux/hashtable.h>
+#include <linux/inetdevice.h>
 #include <linux/jhash.h>
 #include <linux/netfilter.h>
 #include <linux/slab.h>
+#include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -172,6 +174,53 @@ const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_a
 	return other;
 }
 
+/* Has the net device the address still, as the core sees it? */
+static bool sroce_gid_assigned(const struct sroce_gid *gid, struct net_device *netdev)
+{
+	const struct in_device *in_dev;
+	const struct in_ifaddr *ifa;
+
+	if (gid->net != dev_net(netdev))
+		return false;
+	/* among these is the default address, which no net device has */
+	if (ipv6_addr_type(&gid->addr) & IPV6_ADDR_LINKLOCAL)
+		return true;
+	if (!ipv6_addr_v4mapped(&gid->addr))
+#if IS_ENABLED(CONFIG_IPV6)
+		return ipv6_chk_addr_and_flags(dev_net(netdev), &gid->addr, netdev, false, 1, 0);
+#else
+		return false;
+#endif
+	in_dev = __in_dev_get_rcu(netdev);
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in_dev)
+		if (ifa->ifa_address == gid->addr.s6_addr32[3])
+			return true;
+	return false;
+}
+
+/**
+ * sroce_gid_stale - has a device an address that its net device has no more?
+ * @dev: device
+ * @netdev: its net device
+ *
+ * Context: process.  Return: whether it has.
+ */
+bool sroce_gid_stale(const struct sroce_dev *dev, struct net_device *netdev)
+{
+	const struct sroce_gid *gid;
+	bool stale = false;
+	int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(sroce_gids, bucket, gid, node)
+		if (gid->dev == dev && gid->netdev == netdev)
+			stale |= !sroce_gid_assigned(gid, netdev);
+	rcu_read_unlock();
+	return stale;
+}
+
 /*
  * What the core's entry says of the net device that has the address; NULL when
  * it is none of the port's.
@@ -185,6 +234,7 @@ static struct net *sroce_gid_netdev(const struct ib_gid_attr *attr, struct sroce
 	netdev = rcu_dereference(attr->ndev);
 	if (netdev && sroce_port_has_netdev(gid->dev, netdev)) {
 		net = maybe_get_net(dev_net(netdev));
+		gid->netdev = netdev;
 		gid->vlan_id = is_vlan_dev(netdev) ? vlan_dev_vlan_id(netdev) : 0xffff;
 		gid->primary = netdev == rcu_dereference(gid->dev->netdev);
 	}

@@ -15,6 +15,8 @@ struct sroce_net;
  * @node: in the table of all addresses; readers are in an RCU section
  * @rcu: frees it
  * @dev: device, which outlives it by a grace period
+ * @netdev: net device that has the address; the core has a reference to it until
+ *	the entry is out of the table
  * @net: namespace that the address is in; only compared
  * @sn: what listens in that namespace
  * @addr: address, an IPv4 one mapped into IPv6
@@ -25,6 +27,7 @@ struct sroce_gid {
 	struct hlist_node	node;
 	struct rcu_head		rcu;
 	struct sroce_dev	*dev;
+	struct net_device	*netdev;
 	const struct net	*net;
 	struct sroce_net	*sn;
 	struct in6_addr		addr;
@@ -37,6 +40,7 @@ int sroce_del_gid(const struct ib_gid_attr *attr, void **context);
 const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_addr *addr,
 				       const struct sroce_dev *dev);
 void sroce_gid_forget(const struct sroce_dev *dev);
+bool sroce_gid_stale(const struct sroce_dev *dev, struct net_device *netdev);
 int sroce_net_init(void);
 void sroce_net_exit(void);
 

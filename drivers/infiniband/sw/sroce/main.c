@@ -3,6 +3,7 @@
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
+#include "address.h"
 #include "device.h"
 #include "encap.h"
 #include "gid.h"
@@ -39,9 +40,14 @@ static int __init sroce_init(void)
 	err = sroce_port_notifier_init();
 	if (err)
 		goto err_net;
+	err = sroce_address_init();
+	if (err)
+		goto err_port;
 	rdma_link_register(&sroce_link_ops);
 	return 0;
 
+err_port:
+	sroce_port_notifier_exit();
 err_net:
 	sroce_net_exit();
 err_qp:
@@ -57,6 +63,7 @@ static void __exit sroce_exit(void)
 {
 	rdma_link_unregister(&sroce_link_ops);
 	sroce_device_remove_all();
+	sroce_address_exit();
 	sroce_port_notifier_exit();
 	sroce_net_exit();
 	sroce_qp_exit();

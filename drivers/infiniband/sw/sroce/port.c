@@ -8,11 +8,13 @@
 #include <linux/rtnetlink.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
+#include "address.h"
 #include "ah.h"
 #include "device.h"
 #include "port.h"
 
-static LIST_HEAD(sroce_bound);	/* devices that have a net device; under rtnl */
+/* Devices that have a net device; changed under rtnl, readers may be in an RCU section */
+static LIST_HEAD(sroce_bound);
 
 /**
  * sroce_port_check_netdev - can this net device carry RoCE?
@@ -72,7 +74,7 @@ int sroce_port_bind(struct sroce_dev *dev, struct net_device *netdev)
 	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
 	rcu_assign_pointer(dev->netdev, netdev);
 	dev->state = sroce_netdev_state(netdev);
-	list_add_tail(&dev->list, &sroce_bound);
+	list_add_tail_rcu(&dev->list, &sroce_bound);
 	return 0;
 }
 
@@ -90,7 +92,7 @@ void sroce_port_unbind(struct sroce_dev *dev)
 	if (!netdev)
 		return;
 	RCU_INIT_POINTER(dev->netdev, NULL);
-	list_del(&dev->list);
+	list_del_rcu(&dev->list);
 	dev->state = IB_PORT_DOWN;
 	netdev_put(netdev, &dev->netdev_tracker);
 }
@@ -151,6 +153,23 @@ void sroce_port_orphan(struct sroce_dev *dev)
 	ib_device_put(&dev->ibdev);
 }
 
+/**
+ * sroce_port_address_changed - a net device got or lost an address
+ * @netdev: net device, any
+ *
+ * Context: any.
+ */
+void sroce_port_address_changed(const struct net_device *netdev)
+{
+	struct sroce_dev *dev;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dev, &sroce_bound, list)
+		if (rcu_access_pointer(dev->netdev) == netdev)
+			sroce_address_changed(dev, netdev);
+	rcu_read_unlock();
+}
+
 static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
@@ -168,6 +187,9 @@ static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, vo
 		sroce_port_unbind(dev);
 		sroce_port_orphan(dev);
 		break;
+	case NETDEV_REGISTER:
+		sroce_address_changed(dev, netdev);
+		fallthrough;
 	case NETDEV_UP:
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:

@@ -12,6 +12,7 @@ int sroce_port_bind(struct sroce_dev *dev, struct net_device *netdev);
 void sroce_port_announce(struct sroce_dev *dev);
 void sroce_port_unbind(struct sroce_dev *dev);
 void sroce_port_orphan(struct sroce_dev *dev);
+void sroce_port_address_changed(const struct net_device *netdev);
 int sroce_port_notifier_init(void);
 void sroce_port_notifier_exit(void);
 
