@@ -493,6 +493,7 @@ bool sroce_frame_parse_ipv4(struct sroce_frame *frame, struct sk_buff *skb, cons
 		return false;
 	frame->skb = skb;
 	frame->net = net;
+	frame->ifindex = inet_sdif(skb) ?: skb->skb_iif;
 	frame->v6 = false;
 	frame->ip4 = ip;
 	ipv6_addr_set_v4mapped(ip->saddr, &frame->saddr);
@@ -517,6 +518,7 @@ bool sroce_frame_parse_ipv6(struct sroce_frame *frame, struct sk_buff *skb, cons
 		return false;
 	frame->skb = skb;
 	frame->net = net;
+	frame->ifindex = inet6_sdif(skb) ?: skb->skb_iif;
 	frame->v6 = true;
 	frame->ip6 = ip;
 	frame->saddr = ip->saddr;

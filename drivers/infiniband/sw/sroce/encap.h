@@ -49,6 +49,7 @@ struct sroce_burst {
  * struct sroce_frame - a received frame: one packet, or a super-packet
  * @skb: the frame
  * @net: namespace it was received in
+ * @ifindex: net device there that it came in by, of a VRF the one below
  * @saddr: source
  * @daddr: destination, IPv4 ones mapped
  * @v6: which of the headers
@@ -58,11 +59,13 @@ struct sroce_burst {
  * @start: offset of the first BTH in the frame
  * @segment: length of every packet but the last, from the BTH to the ICRC
  * @length: of all packets together
- * @vlan_id: VLAN of the net device that has the destination address, or 0xffff
+ * @vlan_id: VLAN of the net device that has the destination address or, for a
+ *	group, that it came in by; or 0xffff
  */
 struct sroce_frame {
 	struct sk_buff		*skb;
 	const struct net	*net;
+	int			ifindex;
 	struct in6_addr		saddr;
 	struct in6_addr		daddr;
 	bool			v6;

@@ -16,6 +16,7 @@
 #include <net/netns/generic.h>
 #include "device.h"
 #include "gid.h"
+#include "mcast.h"
 #include "port.h"
 #include "receive.h"
 
@@ -174,6 +175,51 @@ const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_a
 	return other;
 }
 
+/**
+ * sroce_gid_next_netdev - walk the net devices that have addresses of a device
+ * @dev: device
+ * @after: what the last call returned, perhaps gone meanwhile, NULL for the first
+ *
+ * Context: any.  Return: the next net device with a reference of the caller's, or
+ * NULL.
+ */
+struct net_device *sroce_gid_next_netdev(const struct sroce_dev *dev,
+					 const struct net_device *after)
+{
+	struct net_device *next = NULL;
+	struct sroce_gid *gid;
+	int bucket;
+
+	/* while an entry is in the table, the core has a reference to its net device */
+	spin_lock_bh(&sroce_gids_lock);
+	hash_for_each(sroce_gids, bucket, gid, node)
+		if (gid->dev == dev && gid->netdev > after && (!next || gid->netdev < next))
+			next = gid->netdev;
+	dev_hold(next);
+	spin_unlock_bh(&sroce_gids_lock);
+	return next;
+}
+
+/**
+ * sroce_gid_on_netdev - has a net device an address of a device?
+ * @dev: device
+ * @netdev: net device, only compared
+ *
+ * Context: any.  Return: whether it has.
+ */
+bool sroce_gid_on_netdev(const struct sroce_dev *dev, const struct net_device *netdev)
+{
+	const struct sroce_gid *gid;
+	bool found = false;
+	int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(sroce_gids, bucket, gid, node)
+		found |= gid->dev == dev && gid->netdev == netdev;
+	rcu_read_unlock();
+	return found;
+}
+
 /* Has the net device the address still, as the core sees it? */
 static bool sroce_gid_assigned(const struct sroce_gid *gid, struct net_device *netdev)
 {
@@ -277,6 +323,7 @@ int sroce_add_gid(const struct ib_gid_attr *attr, void **context)
 	spin_lock_bh(&sroce_gids_lock);
 	hash_add_rcu(sroce_gids, &gid->node, sroce_gid_hash(gid->net, &gid->addr));
 	spin_unlock_bh(&sroce_gids_lock);
+	sroce_mcast_refresh();
 	*context = gid;
 	return 0;
 }
@@ -297,6 +344,7 @@ int sroce_del_gid(const struct ib_gid_attr *attr, void **context)
 	spin_lock_bh(&sroce_gids_lock);
 	hash_del_rcu(&gid->node);
 	spin_unlock_bh(&sroce_gids_lock);
+	sroce_mcast_refresh();
 	sroce_net_put(gid->sn);
 	kfree_rcu(gid, rcu);
 	*context = NULL;

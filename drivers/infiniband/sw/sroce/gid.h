@@ -40,6 +40,9 @@ int sroce_del_gid(const struct ib_gid_attr *attr, void **context);
 const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_addr *addr,
 				       const struct sroce_dev *dev);
 void sroce_gid_forget(const struct sroce_dev *dev);
+struct net_device *sroce_gid_next_netdev(const struct sroce_dev *dev,
+					 const struct net_device *after);
+bool sroce_gid_on_netdev(const struct sroce_dev *dev, const struct net_device *netdev);
 bool sroce_gid_stale(const struct sroce_dev *dev, struct net_device *netdev);
 int sroce_net_init(void);
 void sroce_net_exit(void);

@@ -8,6 +8,7 @@
 #include "encap.h"
 #include "gid.h"
 #include "icrc.h"
+#include "mcast.h"
 #include "port.h"
 #include "qp.h"
 
@@ -65,6 +66,7 @@ static void __exit sroce_exit(void)
 	sroce_device_remove_all();
 	sroce_address_exit();
 	sroce_port_notifier_exit();
+	sroce_mcast_exit();
 	sroce_net_exit();
 	sroce_qp_exit();
 	sroce_encap_exit();

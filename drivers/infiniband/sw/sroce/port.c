@@ -11,6 +11,7 @@
 #include "address.h"
 #include "ah.h"
 #include "device.h"
+#include "mcast.h"
 #include "port.h"
 
 /* Devices that have a net device; changed under rtnl, readers may be in an RCU section */
@@ -177,6 +178,7 @@ static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, vo
 
 	if (event == NETDEV_UNREGISTER)
 		sroce_av_forget_routes(dev_net(netdev));
+	sroce_mcast_netdev_event(netdev, event);
 	if (!dev)
 		return NOTIFY_DONE;
 	switch (event) {

@@ -186,16 +186,14 @@ static void sroce_receive_unicast(struct sroce_frame *frame, const struct sroce_
 		offset = sroce_receive_run(frame, gid->dev, offset);
 }
 
-/* To all queue pairs of the group; false when there is none */
-static bool sroce_receive_multicast(struct sroce_frame *frame)
+/* To all queue pairs of the group */
+static void sroce_receive_multicast(struct sroce_frame *frame)
 {
 	struct sroce_qp *qp;
 	u32 offset, after = 0;
-	bool any = false;
 
-	frame->vlan_id = 0xffff;
-	while ((after = sroce_mcast_find(frame->net, &frame->daddr, after, &qp))) {
-		any = true;
+	sroce_mcast_count(frame);
+	while ((after = sroce_mcast_find(frame, after, &qp))) {
 		spin_lock_bh(&qp->lock);
 		for (offset = 0; offset < frame->length; offset += frame->segment)
 			if (sroce_frame_qpn(frame, offset) == SROCE_QPN_MULTICAST)
@@ -203,7 +201,6 @@ static bool sroce_receive_multicast(struct sroce_frame *frame)
 						     min(frame->segment, frame->length - offset));
 		sroce_receive_finish(qp);
 	}
-	return any;
 }
 
 /* Is the in-tree driver here too, so that the packet may be for it? */
@@ -260,9 +257,10 @@ static unsigned int sroce_receive(struct sroce_frame *frame)
 
 	if (!frame->length || !frame->segment || frame->segment > frame->length)
 		return NF_ACCEPT;
-	if (rdma_is_multicast_addr((struct in6_addr *)&frame->daddr))
-		return sroce_receive_multicast(frame) ?
-			sroce_receive_stolen(frame->skb) : NF_ACCEPT;
+	if (rdma_is_multicast_addr((struct in6_addr *)&frame->daddr)) {
+		sroce_receive_multicast(frame);
+		return NF_ACCEPT;	/* others may be members too, such as rdma_rxe */
+	}
 	gid = sroce_gid_find(frame->net, &frame->daddr, NULL);
 	if (!gid || sroce_is_for_other(frame, gid))
 		return NF_ACCEPT;
@@ -279,7 +277,7 @@ static unsigned int sroce_receive(struct sroce_frame *frame)
  * @state: namespace
  *
  * Context: RCU read section, softirqs disabled.  Return: NF_STOLEN for a frame
- * of ours, NF_ACCEPT for any other.
+ * to an address of ours, NF_ACCEPT for any other.
  */
 unsigned int sroce_receive_ipv4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
