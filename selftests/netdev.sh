@@ -55,16 +55,47 @@ eventually() {
 	fi
 }
 
-# self_traffic NAME ADDRESS: RC messages from $DEV to itself.
+has_gid() { gid_index "" $DEV "$1" >/dev/null; }
+no_gid() { there $DEV && ! gid_index "" $DEV "$1" >/dev/null; }
+
+# watch_start: note the events of $DEV from now on
+watch_start() {
+	stdbuf -oL ibv_asyncwatch -d $DEV >"$TMP/watch.out" 2>&1 &
+	watch=$!
+	wait_for 30 grep -q "$DEV" "$TMP/watch.out"
+}
+
+watch_end() {
+	kill "$watch" 2>/dev/null
+	wait "$watch" 2>/dev/null
+	watch=
+}
+
+# event PATTERN [N]: an event like that came, N times; some have only a number there
+event() { [ "$(grep -ciE "event_type.*($1)" "$TMP/watch.out")" -ge "${2:-1}" ]; }
+
+# eui64 MAC: the link-local address made of it
+eui64() {
+	python3 - "$1" <<-'PY'
+	import sys
+	m = [int(x, 16) for x in sys.argv[1].split(':')]
+	m = [m[0] ^ 2, *m[1:3], 0xff, 0xfe, *m[3:]]
+	print('fe80::' + ':'.join('%02x%02x' % (m[i], m[i + 1]) for i in (0, 2, 4, 6)))
+	PY
+}
+
+# self_traffic NAME ADDRESS: RC messages from $DEV to itself, in namespace $NS
 self_traffic() {
 	local gid
 
 	if ! gid=$(wait_gid "" $DEV "$2"); then
-		not_ok "$1: no GID for $2"
+		(rdma link; cd /sys/class/infiniband/$DEV/ports/1/gids &&
+			grep -v :0000:0000:0000:0000$ ./*) >"$TMP/gids.out" 2>&1
+		not_ok "$1: no GID for $2" "$TMP/gids.out"
 		return
 	fi
 	PORT=$((PORT + 1))
-	NS_A='' NS_B='' pair_test "$1" "tcp $PORT" \
+	NS_A=$NS NS_B=$NS pair_test "$1" "tcp $PORT" \
 		"ibv_rc_pingpong -p $PORT -d $DEV -g $gid -n 20 -s 10000" \
 		"ibv_rc_pingpong -p $PORT -d $DEV -g $gid -n 20 -s 10000 127.0.0.1"
 }
@@ -76,18 +107,19 @@ on_exit() {
 	for l in $(rdma link 2>/dev/null | sed -n 's/^link \(rxe_t[^/]*\).*/\1/p'); do
 		rdma link delete "$l" 2>/dev/null
 	done
-	for l in sr_t sr_t2 sr_vlan sr_br sr_bond sr_mac sr_tap sr_ipip $(seq -f 'sr_t%g' 10 29); do
+	kill "$relay" 2>/dev/null
+	for l in sr_t sr_t2 sr_t3 sr_k sr_ipip $(seq -f 'sr_t%g' 10 29); do
 		ip link delete "$l" 2>/dev/null
 	done
 	ip netns delete sr_n 2>/dev/null
 	rdma system set netns shared 2>/dev/null
 }
 
-need ip rdma ibv_devinfo ibv_rc_pingpong
+need ip rdma ibv_devinfo ibv_rc_pingpong ibv_asyncwatch stdbuf python3
 tap_start "netdev"
 driver_loaded "$DRIVER" || skip_all "no module for driver $DRIVER in this kernel"
 modprobe -a ib_uverbs 2>/dev/null
-NS_A='' NS_B=sr_none
+NS_A='' NS_B=sr_none NS=''
 
 # ------------------------------------------------ link add and delete
 if wanted add; then
@@ -148,7 +180,9 @@ fi
 
 # ------------------------------------------------ net namespaces
 if wanted netns; then
-	if made "devices of their own in net namespaces" rdma system set netns exclusive; then
+	# busy while a namespace is on its way out
+	if check "devices of their own in net namespaces" \
+		wait_for 30 rdma system set netns exclusive; then
 		ip netns add sr_n
 		ip link add sr_t type dummy
 		ip link set sr_t netns sr_n
@@ -158,8 +192,14 @@ if wanted netns; then
 		check "exclusive: the device is seen there" \
 			ip netns exec sr_n test -e /sys/class/infiniband/$DEV
 		check "exclusive: the device is not seen elsewhere" gone $DEV
-		check "exclusive: the device goes with its namespace" bash -c "
-			ip netns exec sr_n rdma link delete $DEV && ip netns delete sr_n"
+		check "exclusive: link delete in the namespace" \
+			ip netns exec sr_n rdma link delete $DEV
+		eventually "exclusive: the device is gone there" \
+			bash -c "! ip netns exec sr_n test -e /sys/class/infiniband/$DEV"
+		ip netns exec sr_n rdma link add $DEV type "$DRIVER" netdev sr_t
+		ip netns delete sr_n
+		eventually "exclusive: the device goes with its namespace and netdev" \
+			bash -c "! rdma dev | grep -q $DEV && ! ip link show sr_t >&2 2>/dev/null"
 		ip netns add sr_n
 		ip link add sr_t type dummy
 		ip link set sr_t up
@@ -170,10 +210,10 @@ if wanted netns; then
 			! test -e /sys/class/infiniband/$DEV &&
 			ip netns exec sr_n test -e /sys/class/infiniband/$DEV"
 		ip netns delete sr_n
-		eventually "exclusive: back when the namespace is gone" \
-			bash -c "rdma dev | grep -q $DEV || ! ls /sys/class/infiniband | grep -q $DEV"
+		eventually "exclusive: back when the namespace is gone" there $DEV
 		ip link delete sr_t
-		check "shared again" rdma system set netns shared
+		eventually "exclusive: gone with its netdev" gone $DEV
+		check "shared again" wait_for 30 rdma system set netns shared
 	fi
 	if [ "$DRIVER" = rxe ]; then
 		skip "shared: the device goes with its namespace" "rdma_rxe keeps to the initial one"
@@ -182,8 +222,29 @@ if wanted netns; then
 		ip link add sr_t type dummy
 		ip link set sr_t netns sr_n
 		ip netns exec sr_n rdma link add $DEV type "$DRIVER" netdev sr_t
-		there $DEV && ip netns delete sr_n
+		check "shared: the device is seen everywhere" \
+			bash -c "test -e /sys/class/infiniband/$DEV &&
+				ip netns exec sr_n test -e /sys/class/infiniband/$DEV"
+		ip netns delete sr_n
 		eventually "shared: the device goes with its namespace" gone $DEV
+
+		# a netdev that moves takes its addresses along, and the device stays
+		ip netns add sr_n
+		ip link add sr_t type dummy
+		ip link set sr_t up
+		ip addr add 10.77.9.1/24 dev sr_t
+		rdma link add $DEV type "$DRIVER" netdev sr_t
+		eventually "shared: the netdev's address is there" has_gid 10.77.9.1
+		ip link set sr_t netns sr_n
+		eventually "shared: netdev moved: no GID" no_gid 10.77.9.1
+		check "shared: netdev moved: the device stays" there $DEV
+		ip -n sr_n addr add 10.77.9.2/24 dev sr_t
+		ip -n sr_n link set lo up
+		ip -n sr_n link set sr_t up
+		eventually "shared: address in the new namespace: GID" has_gid 10.77.9.2
+		NS=sr_n self_traffic "shared: RC in the new namespace" 10.77.9.2
+		ip netns delete sr_n
+		eventually "shared: it goes with the new namespace" gone $DEV
 	fi
 fi
 
@@ -193,34 +254,47 @@ if wanted port; then
 	ip link set sr_t up
 	rdma link add $DEV type "$DRIVER" netdev sr_t
 	eventually "up: port active" attr_is state PORT_ACTIVE
-	if command -v ibv_asyncwatch >/dev/null; then
-		stdbuf -oL ibv_asyncwatch -d $DEV >"$TMP/watch.out" 2>&1 &
-		watch=$!
-		wait_for 30 grep -q "$DEV" "$TMP/watch.out"
-	fi
+	watch_start
 	ip link set sr_t down
 	eventually "down: port down" attr_is state PORT_DOWN
+	eventually "down: event port error" event "port[_ ]err"
 	ip link set sr_t up
 	eventually "up again: port active" attr_is state PORT_ACTIVE
-	if [ -n "$watch" ]; then
-		eventually "down: event port error" grep -qiE "port[_ ]err" "$TMP/watch.out"
-		eventually "up: event port active" grep -qiE "port[_ ]active" "$TMP/watch.out"
-		kill $watch
-		wait $watch 2>/dev/null
-		watch=
-	fi
+	eventually "up: event port active" event "port[_ ]active"
+	ip addr add 10.77.9.1/24 dev sr_t
+	eventually "address: event GID table change" event "gid|\(18\)"
+	ip link set sr_t mtu 300
+	eventually "an MTU too small for any path MTU: port down" attr_is state PORT_DOWN
+	eventually "an MTU too small: event port error" event "port[_ ]err" 2
 	for m in "4200 4096" "1500 1024" "9000 4096" "2200 2048" "700 512" "400 256"; do
 		ip link set sr_t mtu "${m% *}"
 		eventually "netdev MTU ${m% *}: path MTU ${m#* }" attr_is active_mtu "${m#* }"
 	done
+	check "a large MTU again: port active" attr_is state PORT_ACTIVE
+	eventually "a large MTU again: event port active" event "port[_ ]active" 2
 	ip link delete sr_t
 	eventually "gone with its netdev" gone $DEV
+	eventually "gone: event device fatal" event "catastrophic|fatal|\(8\)"
+	watch_end
+
+	ip link add sr_t type veth peer name sr_t2
+	ip link set sr_t up
+	rdma link add $DEV type "$DRIVER" netdev sr_t
+	eventually "no carrier: port down" attr_is state PORT_DOWN
+	watch_start
+	ip link set sr_t2 up
+	eventually "carrier: port active" attr_is state PORT_ACTIVE
+	eventually "carrier: event port active" event "port[_ ]active"
+	ip link set sr_t2 down
+	eventually "carrier lost: port down" attr_is state PORT_DOWN
+	eventually "carrier lost: event port error" event "port[_ ]err"
+	ip link delete sr_t2
+	eventually "gone with the other end of the wire" gone $DEV
+	watch_end
 fi
 
 # ------------------------------------------------ GIDs
 if wanted gids; then
-	has_gid() { gid_index "" $DEV "$1" >/dev/null; }
-	no_gid() { ! gid_index "" $DEV "$1" >/dev/null; }
 	ip link add sr_t type dummy
 	ip link set sr_t up
 	rdma link add $DEV type "$DRIVER" netdev sr_t
@@ -232,6 +306,12 @@ if wanted gids; then
 	eventually "IPv4 address removed: no GID" no_gid 10.77.9.1
 	ip -6 addr del fd77:9::1/64 dev sr_t
 	eventually "IPv6 address removed: no GID" no_gid fd77:9::1
+	ip addr add 10.77.9.1/24 dev sr_t
+	eventually "the default GID is made of the MAC address" \
+		has_gid "$(eui64 "$(cat /sys/class/net/sr_t/address)")"
+	ip link set sr_t address 02:77:09:00:00:99
+	eventually "MAC address changed: default GID" has_gid "$(eui64 02:77:09:00:00:99)"
+	eventually "MAC address changed: IPv4 GID" has_gid 10.77.9.1
 	ip link delete sr_t
 	wait_for 30 gone $DEV
 fi
@@ -249,48 +329,125 @@ if wanted rename; then
 fi
 
 # ------------------------------------------------ kinds of netdev
-# kind NAME NETDEV: a device on it, with traffic to itself.
+# kind NAME NETDEV: a device on it, with traffic to itself, and all that can happen to it
 kind() {
-	ip addr replace 10.77.9.1/24 dev "$2"
-	ip link set "$2" up
-	if check "$1: link add" rdma link add $DEV type "$DRIVER" netdev "$2"; then
-		self_traffic "$1: RC to itself" 10.77.9.1
-		check "$1: link delete" rdma link delete $DEV
-	else
+	local name=$1 netdev=$2 mtu
+
+	mtu=$(cat "/sys/class/net/$netdev/mtu")
+	ip addr replace 10.77.9.1/24 dev "$netdev"
+	ip link set "$netdev" mtu 1500 up
+	if ! check "$name: link add" rdma link add $DEV type "$DRIVER" netdev "$netdev"; then
 		rdma link delete $DEV 2>/dev/null
+		return
 	fi
-	wait_for 30 gone $DEV
-	ip addr del 10.77.9.1/24 dev "$2"
+	eventually "$name: port active" attr_is state PORT_ACTIVE
+	self_traffic "$name: RC to itself" 10.77.9.1
+	watch_start
+	kind_changes "$name" "$netdev"
+	kind_rename "$name" "$netdev"
+	case $name in
+	lo)
+		check "$name: link delete" rdma link delete $DEV
+		ip addr del 10.77.9.1/24 dev "$netdev"
+		ip link set lo mtu "$mtu" up
+		;;
+	virtio-net)
+		unbind "$netdev"
+		;;
+	*)
+		ip link delete "$netdev"
+		;;
+	esac
+	eventually "$name: gone with it" gone $DEV
+	eventually "$name: event device fatal" event "catastrophic|fatal|\(8\)"
+	watch_end
+	[ "$name" != virtio-net ] || rebind
+}
+
+kind_changes() {
+	local name=$1 netdev=$2
+
+	ip addr add 10.77.9.2/24 dev "$netdev"
+	eventually "$name: address added: GID" has_gid 10.77.9.2
+	eventually "$name: event GID table change" event "gid|\(18\)"
+	ip addr del 10.77.9.2/24 dev "$netdev"
+	case $name-$(uname -r) in
+	lo-6.1.* | tun-6.1.*)
+		skip "$name: address removed: no GID" "this kernel cannot take it back" ;;
+	*)
+		eventually "$name: address removed: no GID" no_gid 10.77.9.2 ;;
+	esac
+	ip link set "$netdev" down
+	eventually "$name: down: port down" attr_is state PORT_DOWN
+	eventually "$name: event port error" event "port[_ ]err"
+	ip link set "$netdev" up
+	eventually "$name: up: port active" attr_is state PORT_ACTIVE
+	eventually "$name: event port active" event "port[_ ]active"
+	ip link set "$netdev" mtu 700
+	eventually "$name: MTU 700: path MTU 512" attr_is active_mtu 512
+	ip link set "$netdev" mtu 1500
+	eventually "$name: MTU 1500: path MTU 1024" attr_is active_mtu 1024
+}
+
+# Some kernels rename only what is down; of a VLAN the Ethernet below is shown
+kind_rename() {
+	local name=$1 netdev=$2 shown=sr_t3
+
+	[ "$name" != lo ] || return
+	[ "$name" != VLAN ] || shown=sr_t
+	ip link set "$netdev" down
+	ip link set "$netdev" name sr_t3
+	eventually "$name: renamed" bash -c "rdma link show $DEV/1 | grep -qE 'netdev $shown( |$)'"
+	ip link set sr_t3 name "$netdev"
+	ip link set "$netdev" up
+}
+
+# As if the NIC were pulled out
+unbind() {
+	unbound=$(basename "$(readlink -f "/sys/class/net/$1/device")")
+	echo "$unbound" >/sys/bus/virtio/drivers/virtio_net/unbind
+}
+
+rebind() { echo "$unbound" >/sys/bus/virtio/drivers/virtio_net/bind; }
+
+# on_base NAME MAKE...: a kind that is made, by MAKE, on sr_t, one end of a veth pair
+on_base() {
+	local name=$1
+
+	shift
+	ip link add sr_t type veth peer name sr_t2
+	ip link set sr_t up
+	ip link set sr_t2 up
+	if made "$name" "$@"; then
+		case $name in
+		bridge) ip link set sr_t master sr_k ;;
+		bond) ip link set sr_t down; ip link set sr_t master sr_k; ip link set sr_t up ;;
+		esac
+		kind "$name" sr_k
+	fi
+	ip link delete sr_t
 }
 
 if wanted kinds; then
 	kind lo lo
-	made dummy ip link add sr_t type dummy && kind dummy sr_t
-	if made VLAN ip link add link sr_t name sr_vlan type vlan id 7; then
-		kind VLAN sr_vlan
-		ip link delete sr_vlan
-	fi
-	if made macvlan ip link add link sr_t name sr_mac type macvlan mode bridge; then
-		kind macvlan sr_mac
-		ip link delete sr_mac
-	fi
-	if made bridge ip link add sr_br type bridge; then
-		ip link set sr_t master sr_br
-		kind bridge sr_br
-		ip link set sr_t nomaster
-		ip link delete sr_br
-	fi
-	if made bond ip link add sr_bond type bond mode active-backup; then
-		ip link set sr_t down
-		ip link set sr_t master sr_bond
-		kind bond sr_bond
-		ip link delete sr_bond
-	fi
-	ip link delete sr_t
-	if made tap ip tuntap add sr_tap mode tap; then
-		kind tap sr_tap
-		ip link delete sr_tap
-	fi
+	made dummy ip link add sr_k type dummy && kind dummy sr_k
+	ip link add sr_k type veth peer name sr_t2
+	ip link set sr_t2 up
+	kind veth sr_k
+	on_base VLAN ip link add link sr_t name sr_k type vlan id 7
+	on_base macvlan ip link add link sr_t name sr_k type macvlan mode bridge
+	on_base bridge ip link add sr_k type bridge
+	on_base bond ip link add sr_k type bond mode active-backup miimon 100
+	modprobe tun 2>/dev/null
+	mkdir -p /dev/net
+	[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
+	for mode in tap tun; do
+		stack/relay.py $mode sr_k sr_t2 >"$TMP/relay.out" 2>&1 &
+		relay=$!
+		made $mode wait_for 30 grep ready "$TMP/relay.out" && kind $mode sr_k
+		kill $relay 2>/dev/null
+		wait $relay 2>/dev/null
+	done
 	virtio=
 	for n in /sys/class/net/*; do
 		case $(readlink -f "$n/device/driver") in *virtio_net) virtio=${n##*/} ;; esac
