@@ -282,11 +282,11 @@ static u32 sroce_qp_release(struct sroce_qp *qp)
 	return events;
 }
 
-/* Did somebody ring while the lock was held, and did nobody else take it since? */
-static bool sroce_qp_relock(struct sroce_qp *qp)
+/* Did somebody ring while the lock was held? */
+static bool sroce_qp_was_rung(const struct sroce_qp *qp)
 {
 	smp_mb();	/* pairs with the one in sroce_qp_ring() */
-	return READ_ONCE(qp->rung) && spin_trylock(&qp->lock);
+	return READ_ONCE(qp->rung);
 }
 
 /* How often one CPU answers doorbells of another before its worker does */
@@ -313,7 +313,8 @@ void sroce_qp_unlock(struct sroce_qp *qp)
 				sroce_qp_work_due(qp, SROCE_WORK_NOW);
 		}
 		events |= sroce_qp_release(qp);
-	} while (rounds <= SROCE_RING_ROUNDS && sroce_qp_relock(qp));
+		/* whoever has taken it since answers */
+	} while (rounds <= SROCE_RING_ROUNDS && sroce_qp_was_rung(qp) && spin_trylock(&qp->lock));
 	local_bh_enable();
 
 	sroce_qp_report(qp, events);
@@ -336,7 +337,7 @@ void sroce_qp_unlock(struct sroce_qp *qp)
 void sroce_qp_ring(struct sroce_qp *qp)
 {
 	WRITE_ONCE(qp->rung, true);
-	smp_mb();	/* pairs with sroce_qp_relock(): we get the lock, or it sees the ring */
+	smp_mb();	/* pairs with sroce_qp_was_rung(): we get the lock, or it sees the ring */
 	local_bh_disable();
 	if (spin_trylock(&qp->lock))
 		sroce_qp_unlock(qp);
