@@ -88,6 +88,37 @@ static bool local_protection(struct pair *p, enum ibv_wr_opcode op, int kind)
 	return good;
 }
 
+/*
+ * A WRITE that is complete when the longer one behind it fails: it completes by its ACK,
+ * which nothing else asks for, as there is no transport timer and one doorbell for both.
+ */
+static bool before_failure(struct pair *p)
+{
+	struct ibv_sge sge[2];
+	struct ibv_send_wr *bad, wr[2] = {};
+
+	if (!pair_start(p, IBV_QPT_RC, false))
+		return false;
+	p->path.timeout = 0;
+	if (!pair_connect(p))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		sge[i] = (struct ibv_sge) {
+			.addr = (uintptr_t)p->a.memory, .length = i ? 200 : 8,
+			.lkey = p->a.mr->lkey ^ (i ? 0x7f00 : 0),
+		};
+		wr[i] = (struct ibv_send_wr) {
+			.wr_id = i, .next = i ? NULL : &wr[1], .opcode = IBV_WR_RDMA_WRITE,
+			.sg_list = &sge[i], .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		};
+		wr[i].wr.rdma.remote_addr = (uintptr_t)p->b.memory;
+		wr[i].wr.rdma.rkey = p->b.mr->rkey;
+	}
+	expect(!ibv_post_send(p->a.qp, wr, &bad), "post");
+	return completes(p->a.send_cq, 0, IBV_WC_SUCCESS) &&
+	       completes(p->a.send_cq, 1, IBV_WC_LOC_PROT_ERR) && becomes(p->a.qp, IBV_QPS_ERR);
+}
+
 static bool short_receive(struct pair *p)
 {
 	if (!pair_up(p, IBV_QPT_RC))
@@ -493,6 +524,7 @@ void completion_cases(struct pair *p)
 		CASE(p, local_protection(p, IBV_WR_RDMA_READ, kind),
 		     "READ to memory %s: LOC_PROT_ERR", local[kind]);
 	}
+	CASE(p, before_failure(p), "a WRITE before one that fails completes, without a timer");
 	CASE(p, short_receive(p), "receive buffer too short: REM_INV_REQ_ERR, LOC_LEN_ERR");
 	CASE(p, bad_receive(p), "receive buffer with a bad L_Key: REM_OP_ERR, LOC_PROT_ERR");
 	CASE(p, rnr(p), "no receive request: RNR_RETRY_EXC_ERR");

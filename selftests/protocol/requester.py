@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """RC: the device as requester. Expectations: IBA volume 1, 9.7."""
 
+import os
 import random
 import struct
 import time
 
 import roce
 from bench import (ERR, FENCE, HANG, RNR_TIMER, SIGNALED, SOLICITED, WR_ADD, WR_CAS, WR_READ,
-                   WR_SEND, WR_SEND_IMM, WR_WRITE, WR_WRITE_IMM, Qp, case, check, same)
+                   WR_SEND, WR_SEND_IMM, WR_WRITE, WR_WRITE_IMM, Qp, Skipped, case, check,
+                   same)
 from roce import NAK_ACCESS, NAK_INVALID, NAK_OPERATION, NAK_SEQUENCE
 
 PATTERN = random.Random(8).randbytes(8192)
@@ -139,6 +141,27 @@ def coalesced(b):
     q.ack(q.send_psn + 2, 3)
     for i in range(3):
         q.completes('s', wr_id=i)
+
+
+@case('RC requester: what is posted on another CPU goes out though no ACK comes')
+def migrates(b):
+    q = started(b)
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise Skipped('one CPU only')
+    agent = b.agent.process.pid
+    try:
+        for psn in range(q.send_psn, q.send_psn + 40, 2):
+            for i, cpu in enumerate(cpus[:2]):
+                os.sched_setaffinity(agent, {cpu})
+                q.post(WR_SEND, 10, wr_id=i)
+            for i in range(2):
+                q.request(roce.SEND_ONLY, psn + i)
+            q.ack(psn + 1)
+            for i in range(2):
+                q.completes('s', wr_id=i)
+    finally:
+        os.sched_setaffinity(agent, cpus)
 
 
 def only_first(b, ghost):

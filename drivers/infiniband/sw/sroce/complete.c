@@ -207,8 +207,12 @@ void sroce_complete_flush(struct sroce_qp *qp)
 	req->una = req->psn_end;
 }
 
-/* The request that @psn belongs to becomes the next to be sent from */
-static void sroce_seek(struct sroce_qp *qp, u32 psn)
+/**
+ * sroce_complete_seek - go back, or ahead, in what is to be sent
+ * @qp: queue pair, locked
+ * @psn: PSN to be sent next; the request that it belongs to becomes the next
+ */
+void sroce_complete_seek(struct sroce_qp *qp, u32 psn)
 {
 	struct sroce_requester *req = &qp->req;
 	u32 slot;
@@ -237,7 +241,7 @@ static void sroce_progress(struct sroce_qp *qp, u32 psn)
 	req->gap = false;
 	req->rnr_wait = false;
 	if (sroce_psn_diff(psn, req->psn) > 0)
-		sroce_seek(qp, psn);
+		sroce_complete_seek(qp, psn);
 }
 
 static struct sroce_swqe *sroce_oldest(struct sroce_qp *qp)
@@ -273,7 +277,7 @@ static void sroce_repeat(struct sroce_qp *qp)
 	}
 	req->retries--;
 	req->psn_asked = sroce_psn_add(req->una, -1);
-	sroce_seek(qp, req->una);
+	sroce_complete_seek(qp, req->una);
 	req->armed = false;
 }
 
@@ -329,7 +333,7 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 	}
 	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
 		req->rnr_retries--;
-	sroce_seek(qp, req->una);
+	sroce_complete_seek(qp, req->una);
 	req->psn_asked = sroce_psn_add(req->una, -1);
 	req->rnr_wait = true;
 	req->rnr_until = ktime_add_us(ktime_get(), sroce_rnr_us(code));

@@ -97,40 +97,29 @@ void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when)
 #define SROCE_STREAM_JIFFIES	2
 
 /**
- * sroce_stream_take - have packets of this stream sent from this CPU, if they may be
+ * sroce_stream_here - may packets of this stream be sent from this CPU?
  * @qp: queue pair, locked
  * @stream: its stream
  * @empty: none of its packets is under way
+ * @when: when the worker of the CPU that may is to send what this one may not
  *
- * Return: whether they may.
+ * Return: whether they may; else that worker is called.
  */
-bool sroce_stream_take(struct sroce_qp *qp, struct sroce_stream *stream, bool empty)
+bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty,
+		       enum sroce_work when)
 {
 	/* whoever is at it transmits what we build */
 	int cpu = qp->transmitting ? qp->transmit_cpu : smp_processor_id();
 
 	if (stream->cpu != cpu && !empty &&
-	    time_before(jiffies, stream->stamp + SROCE_STREAM_JIFFIES))
+	    time_before(jiffies, stream->stamp + SROCE_STREAM_JIFFIES)) {
+		qp->work_cpu = stream->cpu;
+		sroce_qp_work_due(qp, when);
 		return false;
+	}
 	stream->cpu = cpu;
 	stream->stamp = jiffies;
 	return true;
-}
-
-/**
- * sroce_stream_here - may packets of this stream be sent from this CPU?
- * @qp: queue pair, locked
- * @stream: its stream
- *
- * Return: whether they may; else the worker of the CPU that may is called.
- */
-bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream)
-{
-	if (sroce_stream_take(qp, stream, false))
-		return true;
-	qp->work_cpu = stream->cpu;
-	sroce_qp_work_due(qp, SROCE_WORK_NOW);
-	return false;
 }
 
 static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when, int cpu)
@@ -141,8 +130,9 @@ static void sroce_queue_work(struct sroce_qp *qp, enum sroce_work when, int cpu)
 	if (when == SROCE_WORK_NOW)
 		pending = mod_delayed_work_on(cpu, sroce_wq, &qp->work, 0);
 	else
-		pending = !queue_delayed_work(sroce_wq, &qp->work, when == SROCE_WORK_LATER ?
-					      msecs_to_jiffies(2) : qp->resp.recheck);
+		pending = !queue_delayed_work_on(cpu, sroce_wq, &qp->work,
+						 when == SROCE_WORK_LATER ?
+						 msecs_to_jiffies(2) : qp->resp.recheck);
 	if (pending)
 		sroce_qp_put(qp);	/* it has one already, and the caller too */
 }
@@ -166,8 +156,7 @@ static void sroce_qp_answer_ring(struct sroce_qp *qp)
 	if (qp->dead)
 		return;
 	sroce_send_run(qp);
-	/* the only sign of life of a user who posts receives in the error state */
-	if (qp->state == IB_QPS_ERR)
+	if (qp->state == IB_QPS_ERR)	/* receives may have been posted as well */
 		sroce_respond_flush(qp);
 }
 
@@ -176,7 +165,7 @@ static void sroce_qp_answer_ring(struct sroce_qp *qp)
 
 /*
  * Receives that are posted in the error state complete as flushed, 10.3.1.5.  A
- * kernel user's call does that; a user only writes to the ring, so somebody has to
+ * kernel user's call does that; a user only writes to the ring, so the worker has to
  * look there, less often the longer nothing comes.
  */
 static void sroce_qp_recheck(struct sroce_qp *qp)
@@ -188,7 +177,6 @@ static void sroce_qp_recheck(struct sroce_qp *qp)
 		resp->recheck = SROCE_RECHECK_MIN;
 	else
 		resp->recheck = min_t(unsigned long, resp->recheck * 2, SROCE_RECHECK_MAX);
-	sroce_respond_flush(qp);
 	if (user)
 		sroce_qp_work_due(qp, SROCE_WORK_RECHECK);
 }

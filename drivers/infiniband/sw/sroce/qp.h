@@ -20,7 +20,7 @@
 enum sroce_work {
 	SROCE_WORK_NONE,
 	SROCE_WORK_RECHECK,	/* a user may post receives in the error state, unheard */
-	SROCE_WORK_LATER,	/* there was no memory: after a while */
+	SROCE_WORK_LATER,	/* after a while: there was no memory, or no ACK came */
 	SROCE_WORK_NOW,		/* a budget was exhausted */
 };
 
@@ -321,8 +321,8 @@ struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn);
 void sroce_qp_put(struct sroce_qp *qp);
 void sroce_qp_unlock(struct sroce_qp *qp) __releases(&qp->lock);
 void sroce_qp_ring(struct sroce_qp *qp);
-bool sroce_stream_take(struct sroce_qp *qp, struct sroce_stream *stream, bool empty);
-bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream);
+bool sroce_stream_here(struct sroce_qp *qp, struct sroce_stream *stream, bool empty,
+		       enum sroce_work when);
 void sroce_qp_work_due(struct sroce_qp *qp, enum sroce_work when);
 void sroce_qp_kick(struct sroce_qp *qp);
 void sroce_qp_error(struct sroce_qp *qp);

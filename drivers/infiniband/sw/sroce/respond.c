@@ -673,7 +673,7 @@ static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 		res->pending = err;
 		return err;
 	}
-	if (!sroce_stream_here(qp, &qp->resp.stream))
+	if (!sroce_stream_here(qp, &qp->resp.stream, false, SROCE_WORK_NOW))
 		return -EBUSY;
 	while (res->next < res->packets) {
 		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || steps++ == SROCE_PACKET_BUDGET)

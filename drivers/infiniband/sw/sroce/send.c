@@ -387,19 +387,6 @@ static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
 	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(sroce_window(qp) / 4);
 }
 
-/* Nothing follows for now, whatever was expected: the last packet has to ask */
-static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
-{
-	struct sroce_requester *req = &qp->req;
-	u32 last = sroce_psn_add(req->psn, -1);
-
-	if (qp->ibqp.qp_type != IB_QPT_RC || !burst->skb ||
-	    !burst->packets || req->psn_asked == last)
-		return;
-	sroce_build_ask(burst);
-	req->psn_asked = last;
-}
-
 static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_swqe *wqe)
 {
 	if (sroce_qp_is_datagram(qp))
@@ -529,8 +516,8 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 
 /*
  * Datagrams may overtake each other; all others are sent by one CPU at a time.
- * What another CPU may not send now it sends on the ACK that is due, since the
- * last packet under way asks for one.
+ * What another CPU may not send now is sent on the ACK that is due, since the last
+ * packet under way asks for one; the worker does it if that does not come soon.
  */
 static bool sroce_send_here(struct sroce_qp *qp)
 {
@@ -539,9 +526,36 @@ static bool sroce_send_here(struct sroce_qp *qp)
 	if (sroce_qp_is_datagram(qp))
 		return true;
 	if (qp->ibqp.qp_type == IB_QPT_UC)
-		return sroce_stream_here(qp, &req->stream);
-	return sroce_stream_take(qp, &req->stream,
-				 req->una == req->psn_max || req->psn != req->psn_max);
+		return sroce_stream_here(qp, &req->stream, false, SROCE_WORK_NOW);
+	return sroce_stream_here(qp, &req->stream,
+				 req->una == req->psn_max || req->psn != req->psn_max,
+				 SROCE_WORK_LATER);
+}
+
+/* Does nothing follow because the next request failed before it sent anything? */
+static bool sroce_send_failed(const struct sroce_requester *req)
+{
+	return req->next != req->fresh && req->wqes[req->next].state == SROCE_WQE_FAILED;
+}
+
+/*
+ * Nothing follows for now, whatever was expected: the last packet has to ask for an
+ * ACK.  When its frame is complete already, it is sent again.
+ */
+static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 last = sroce_psn_add(req->psn, -1);
+
+	if (qp->ibqp.qp_type != IB_QPT_RC || req->una == req->psn || req->psn_asked == last)
+		return;
+	if (burst->skb && burst->packets) {
+		sroce_build_ask(burst);
+		req->psn_asked = last;
+	} else if (sroce_send_failed(req)) {
+		sroce_complete_seek(qp, last);
+		sroce_send_step(qp, burst);
+	}
 }
 
 /**
@@ -703,10 +717,6 @@ static int sroce_post_chain(struct sroce_qp *qp, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int err = 0;
 
-	if (READ_ONCE(qp->state) < IB_QPS_RTS) {
-		*bad_wr = wr;
-		return -EINVAL;
-	}
 	spin_lock_irqsave(&qp->req.post_lock, flags);
 	for (; wr; wr = wr->next) {
 		err = sroce_post_one(qp, wr);
@@ -735,7 +745,7 @@ int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	struct sroce_qp *qp = to_sqp(ibqp);
 	int err;
 
-	err = sroce_send_prepare(qp);
+	err = READ_ONCE(qp->state) < IB_QPS_RTS ? -EINVAL : sroce_send_prepare(qp);
 	if (err) {
 		if (bad_wr)
 			*bad_wr = wr;
@@ -747,8 +757,6 @@ int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		sroce_qp_kick(qp);
 		return err;
 	}
-	if (READ_ONCE(qp->state) < IB_QPS_RTS)
-		return -EINVAL;
 	sroce_qp_ring(qp);
 	return err;
 }
