@@ -3,6 +3,8 @@
 
 import pathlib
 
+#: The emulator failed, not the guest: to be run again.
+EXIT_EMULATOR = 98
 #: The guest's kernel reported a bug (warning, oops, lockdep, KASAN, stall ...).
 EXIT_SPLAT = 99
 #: The guest did not finish in time.

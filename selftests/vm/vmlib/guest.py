@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from . import chroot, initramfs, module, qemu, splat, uml
-from .errors import EXIT_RUNNER, EXIT_SPLAT, EXIT_TIMEOUT
+from .errors import EXIT_EMULATOR, EXIT_RUNNER, EXIT_SPLAT, EXIT_TIMEOUT
 from .progress import say
 
 GUEST_RUN = pathlib.Path(__file__).resolve().parent.parent / "guest" / "run"
@@ -52,7 +52,8 @@ def run(kernel, layer, command, options):
             console.write_bytes(b"")
             start = time.monotonic()
             timed_out = _boot(kernel, shares, console, options)
-            if not splat.emulator_failed(console.read_text(errors="replace"), STARTED):
+            log = console.read_text(errors="replace")
+            if STARTED in log or not splat.emulator_failed(log):
                 break
             say("QEMU's emulation of a kernel that patches itself failed before the command "
                 "started, a bug of QEMU before 8.1; booting again")
@@ -108,6 +109,10 @@ def _verdict(console, status_file, timed_out, seconds, options):
     """Say how it went, and return the exit status."""
     log = console.read_text(errors="replace")
     report = splat.excerpt(log)
+    if options.backend == "qemu" and splat.emulator_failed(log):
+        say(f"QEMU's emulation of a kernel that patches itself failed:\n{report}")
+        say(f"failed after {seconds:.1f} s: to be run again; all of the console is in {console}")
+        return EXIT_EMULATOR
     if report:
         say(f"the guest's kernel reported a bug:\n{report}")
         say(f"failed after {seconds:.1f} s: kernel bug report"

@@ -10,10 +10,11 @@ from .progress import step
 
 QEMU = "qemu-system-x86_64"
 TRIAL_SECONDS = 10
-#: Emulation is slow, hence no mitigations, and no self-tests at boot.
+#: Emulation is slow, hence no mitigations, and no self-tests at boot; and late, so that the
+#: clock must not be checked against another one.
 PARAMETERS = ("console=ttyS0", "loglevel=6", "nokaslr", "mitigations=off", "audit=0", "apparmor=0",
               "no_timer_check", "cryptomgr.notests", "random.trust_cpu=on", "net.ifnames=0",
-              "watchdog_thresh=30")
+              "watchdog_thresh=30", "tsc=reliable")
 
 
 def command_line(kernel, initramfs, shares, memory, cpus, console, output_fd):

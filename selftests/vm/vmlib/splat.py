@@ -50,6 +50,7 @@ def excerpt(text):
     return None
 
 
-def emulator_failed(text, started):
-    """Whether console output TEXT ends in QEMU's fault, before line STARTED was printed."""
-    return bool(STRAY_INT3.search(text)) and started not in text
+def emulator_failed(text):
+    """Whether the first splat in console output TEXT is QEMU's fault."""
+    first = next((line for line in text.splitlines() if SPLAT.match(line)), "")
+    return bool(STRAY_INT3.search(first))
