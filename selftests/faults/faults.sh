@@ -110,10 +110,10 @@ read -r text_start text_end <<<"$(module_text)"
 filter "$text_start" "$text_end"
 objects >"$TMP/objects.before"
 rings_before=$(rings)
-timeout -k 5 3000 "$TMP/faults" $DEV_A "$GID4_A" $DEV_B "$GID4_B" $SPARE ${1:+"$1"} \
-	>"$TMP/faults.out"
-status=$?
-sed '/^1\.\./d' "$TMP/faults.out"
+# its plan is not the whole test's
+timeout -k 5 3000 "$TMP/faults" $DEV_A "$GID4_A" $DEV_B "$GID4_B" $SPARE ${1:+"$1"} |
+	tee "$TMP/faults.out" | sed -u '/^1\.\./d'
+status=${PIPESTATUS[0]}
 tap_count=$(grep -cE '^(not )?ok' "$TMP/faults.out")
 tap_failed=$(grep -cE '^not ok' "$TMP/faults.out")
 [ $status -le 1 ] || not_ok "faults ended with status $status"
