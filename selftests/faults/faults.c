@@ -433,6 +433,7 @@ static void object_cases(void)
 	FAULTS(nothing, act_srq, undo_srq, "create an SRQ");
 	prepare_srq();
 	FAULTS(nothing, act_resize_srq, nothing, "resize an SRQ");
+	qp_init.qp_type = IBV_QPT_RC;
 	FAULTS(nothing, act_qp, undo_qp, "create a queue pair with an SRQ");
 	undo_srq();
 	for (int i = 0; i < 3; i++) {
