@@ -25,7 +25,7 @@
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 
-#define MAX_FAULTS	3000	/* no call needs so many allocations */
+#define MAX_FAULTS	20000	/* no call needs so many allocations */
 #define ALL_OF		100	/* of those of a call that needs many; see @step */
 #define LINK_NAME	"rxe_fault"
 

@@ -72,6 +72,9 @@ traffic_fails() {
 
 	shift
 	filter "$text_start" "$text_end"
+	# the data path's, which may not sleep; a call that set things up would be refused
+	echo Y >$DEBUG/failslab/ignore-gfp-wait
+	echo Y >$DEBUG/fail_page_alloc/ignore-gfp-wait
 	# it counts down
 	echo 1000000 >$DEBUG/failslab/times
 	often "$percent"
