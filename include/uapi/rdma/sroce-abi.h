@@ -9,6 +9,9 @@
  * struct sroce_queue, then index_mask + 1 elements of 1 << log2_elem_size
  * bytes.  Indices are taken modulo the size; a ring is full when advancing the
  * producer would meet the consumer.
+ *
+ * A provider that asks for extensions when it opens the device gets more; what
+ * each is, is said at enum sroce_ext.
  */
 #ifndef SROCE_ABI_USER_H
 #define SROCE_ABI_USER_H
@@ -17,6 +20,54 @@
 
 #define SROCE_UVERBS_ABI_VERSION	2
 
+/**
+ * enum sroce_ext - extensions
+ * @SROCE_EXT_DOORBELL: struct sroce_queue.doorbell of a send or receive queue
+ *	says when the kernel has to be called
+ * @SROCE_EXT_CQE: the entries of a CQ are struct sroce_cqe
+ * @SROCE_EXT_USER_RINGS: the create commands may name memory for the queues
+ */
+enum sroce_ext {
+	SROCE_EXT_DOORBELL	= 1 << 0,
+	SROCE_EXT_CQE		= 1 << 1,
+	SROCE_EXT_USER_RINGS	= 1 << 2,
+};
+
+/* On opening the device: the extensions that are wanted */
+struct sroce_alloc_ucontext_cmd {
+	__u32	ext;
+	__u32	reserved;
+};
+
+/* The extensions that there are: some of those wanted */
+struct sroce_alloc_ucontext_resp {
+	__u32	ext;
+	__u32	reserved;
+};
+
+/*
+ * Attributes of our own in ioctls, from 1 << UVERBS_ID_NS_SHIFT on: on querying a
+ * context that another process opened, its struct sroce_alloc_ucontext_resp; on
+ * allocating device memory, the struct sroce_mmap_info to map it by
+ */
+enum sroce_query_context_attrs {
+	SROCE_ATTR_QUERY_CONTEXT_RESP = 1 << 12,
+};
+
+enum sroce_alloc_dm_attrs {
+	SROCE_ATTR_ALLOC_DM_RESP = 1 << 12,
+};
+
+/* A value of struct sroce_queue.doorbell: no call is needed, whatever is posted */
+#define SROCE_DOORBELL_NEVER	0xffffffffu
+
+/*
+ * @doorbell is an index of the ring, written by the kernel: a producer that fills
+ * the slot there (and any number of others) has to call the kernel, one that
+ * fills only others need not, because the kernel will look by itself.  The
+ * producer writes @producer_index, has a full memory barrier, and reads
+ * @doorbell; the kernel writes @doorbell, has one, and reads @producer_index.
+ */
 struct sroce_queue {
 	__u32	log2_elem_size;
 	__u32	index_mask;
@@ -24,7 +75,8 @@ struct sroce_queue {
 	__u32	producer_index;
 	__u32	pad_2[31];
 	__u32	consumer_index;
-	__u32	pad_3[31];
+	__u32	doorbell;
+	__u32	pad_3[30];
 	__u8	data[];
 };
 
@@ -57,7 +109,7 @@ struct sroce_wqe_data {
 
 struct sroce_send_wr {
 	__aligned_u64	wr_id;
-	__u32		reserved;
+	__u32		srq_num;	/* XRC only */
 	__u32		opcode;		/* enum ib_uverbs_wr_opcode */
 	__u32		send_flags;	/* enum ib_uverbs_send_flags */
 	union {
@@ -84,6 +136,21 @@ struct sroce_send_wr {
 			__u16	reserved;
 			__u32	ah_num;
 		} ud;
+		struct {
+			__aligned_u64	addr;
+			__aligned_u64	length;
+			__u32		mr_lkey;
+			__u32		mw_rkey;	/* key until now */
+			__u32		rkey;		/* key from now on */
+			__u32		access;
+		} mw;
+		struct {
+			__aligned_u64	remote_addr;
+			__u32		length;
+			__u32		rkey;
+			__u8		type;
+			__u8		level;
+		} flush;
 		struct {
 			__aligned_u64	mr;	/* kernel users only: struct ib_mr * */
 			__u32		key;
@@ -121,6 +188,34 @@ struct sroce_create_ah_resp {
 	__u32	reserved;
 };
 
+/*
+ * With SROCE_EXT_USER_RINGS, memory of the user's for a queue: the address is a
+ * multiple of 4096, the length at least that of the queue as the kernel would
+ * have made it, to whole pages.  It must stay until the queue is destroyed.  A
+ * length of 0 leaves it to the kernel.
+ */
+struct sroce_user_ring {
+	__aligned_u64	addr;
+	__aligned_u64	length;
+};
+
+struct sroce_create_cq_cmd {
+	struct sroce_user_ring	ring;
+};
+
+struct sroce_resize_cq_cmd {
+	struct sroce_user_ring	ring;
+};
+
+struct sroce_create_qp_cmd {
+	struct sroce_user_ring	rq;
+	struct sroce_user_ring	sq;
+};
+
+struct sroce_create_srq_cmd {
+	struct sroce_user_ring	ring;
+};
+
 struct sroce_create_cq_resp {
 	struct sroce_mmap_info	mi;
 };
@@ -148,6 +243,16 @@ enum sroce_wc_flags {
 	SROCE_WC_GRH		= 1 << 0,
 	SROCE_WC_WITH_IMM	= 1 << 1,
 	SROCE_WC_WITH_INV	= 1 << 3,
+};
+
+/*
+ * An entry of a CQ: what libibverbs calls struct ib_uverbs_wc, 48 bytes, and times
+ * for a CQ that was created with IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
+ */
+struct sroce_cqe {
+	__u8		wc[48];
+	__aligned_u64	monotonic_ns;	/* CLOCK_MONOTONIC */
+	__aligned_u64	realtime_ns;	/* CLOCK_REALTIME */
 };
 
 /* On resizing an SRQ: the user address of the mmap info to fill in */

@@ -17,6 +17,7 @@
 SAME_PLACE(sroce_queue, producer_index, rxe_queue_buf, producer_index);
 SAME_PLACE(sroce_queue, consumer_index, rxe_queue_buf, consumer_index);
 SAME_PLACE(sroce_queue, data, rxe_queue_buf, data);
+static_assert(sizeof(((struct sroce_cqe *)NULL)->wc) == sizeof(struct ib_uverbs_wc));
 SAME_SIZE(sroce_mmap_info, mminfo);
 SAME_SIZE(sroce_sge, rxe_sge);
 SAME_PLACE(sroce_wqe_data, num_sge, rxe_dma_info, num_sge);
@@ -25,6 +26,10 @@ SAME_SIZE(sroce_send_wr, rxe_send_wr);
 SAME_PLACE(sroce_send_wr, opcode, rxe_send_wr, opcode);
 SAME_PLACE(sroce_send_wr, send_flags, rxe_send_wr, send_flags);
 SAME_PLACE(sroce_send_wr, ex, rxe_send_wr, ex);
+SAME_PLACE(sroce_send_wr, wr.mw.mr_lkey, rxe_send_wr, wr.mw.mr_lkey);
+SAME_PLACE(sroce_send_wr, wr.mw.mw_rkey, rxe_send_wr, wr.mw.mw_rkey);
+SAME_PLACE(sroce_send_wr, wr.mw.rkey, rxe_send_wr, wr.mw.rkey);
+SAME_PLACE(sroce_send_wr, wr.mw.access, rxe_send_wr, wr.mw.access);
 SAME_PLACE(sroce_send_wr, wr.rdma.rkey, rxe_send_wr, wr.rdma.rkey);
 SAME_PLACE(sroce_send_wr, wr.atomic.swap, rxe_send_wr, wr.atomic.swap);
 SAME_PLACE(sroce_send_wr, wr.atomic.rkey, rxe_send_wr, wr.atomic.rkey);

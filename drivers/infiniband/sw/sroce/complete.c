@@ -200,6 +200,8 @@ void sroce_complete_flush(struct sroce_qp *qp)
 		sroce_retire(qp);
 		sroce_complete_cqe(qp, wr_id, opcode, 0, IB_WC_WR_FLUSH_ERR);
 	}
+	if (sroce_ring_ask(&req->ring, producer))
+		sroce_qp_work_due(qp, SROCE_WORK_NOW);
 	req->next = producer;
 	req->fresh = producer;
 	req->psn = req->psn_end;

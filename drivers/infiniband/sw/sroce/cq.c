@@ -17,7 +17,7 @@ static int sroce_cq_check_size(struct ib_device *ibdev, u32 cqe)
 
 static u32 sroce_cqe_size(const struct sroce_cq *cq)
 {
-	return max(sizeof(struct ib_wc), sizeof(struct ib_uverbs_wc));
+	return cq->user ? sizeof(struct sroce_cqe) : sizeof(struct ib_wc);
 }
 
 /**
@@ -33,22 +33,30 @@ int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct ib_udata *udata)
 {
 	struct sroce_create_cq_resp resp = {};
+	struct sroce_create_cq_cmd cmd = {};
 	struct sroce_cq *cq = to_scq(ibcq);
 	u32 cqe = attr->cqe;
 	int err;
 
-	if (attr->flags)
+	if (attr->flags & ~(u32)IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION ||
+	    (attr->flags && !(sroce_ring_ext(udata) & SROCE_EXT_CQE)))
 		return -EOPNOTSUPP;
 	err = sroce_cq_check_size(ibcq->device, cqe);
 	if (err)
 		return err;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
+	if (udata && udata->inlen >= sizeof(cmd)) {
+		err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+		if (err)
+			return err;
+	}
 	spin_lock_init(&cq->lock);
 	cq->user = udata;
+	cq->timestamps = attr->flags;
 	if (udata)
 		lockdep_set_class(&cq->lock, &sroce_user_cq_key);
-	err = sroce_ring_create(&cq->ring, udata, &cqe, sroce_cqe_size(cq), &resp.mi);
+	err = sroce_ring_create(&cq->ring, udata, &cmd.ring, &cqe, sroce_cqe_size(cq), &resp.mi);
 	if (err)
 		return err;
 	if (udata) {
@@ -103,6 +111,7 @@ static int sroce_cq_move(struct sroce_cq *cq, struct sroce_ring *to)
 int sroce_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct sroce_resize_cq_resp resp = {};
+	struct sroce_resize_cq_cmd cmd = {};
 	struct sroce_cq *cq = to_scq(ibcq);
 	struct sroce_ring ring;
 	u32 size = cqe;
@@ -113,7 +122,12 @@ int sroce_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 		return err;
 	if (!udata || udata->outlen < sizeof(resp))
 		return -EINVAL;
-	err = sroce_ring_create(&ring, udata, &size, sroce_cqe_size(cq), &resp.mi);
+	if (udata->inlen >= sizeof(cmd)) {
+		err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+		if (err)
+			return err;
+	}
+	err = sroce_ring_create(&ring, udata, &cmd.ring, &size, sroce_cqe_size(cq), &resp.mi);
 	if (err)
 		return err;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
@@ -139,9 +153,10 @@ static u32 sroce_user_wc_flags(int wc_flags)
 	       (wc_flags & IB_WC_WITH_INVALIDATE ? SROCE_WC_WITH_INV : 0);
 }
 
-static void sroce_cq_write_user(struct ib_uverbs_wc *to, const struct ib_wc *wc)
+static void sroce_cq_write_user(const struct sroce_cq *cq, struct sroce_cqe *to,
+				const struct ib_wc *wc)
 {
-	*to = (struct ib_uverbs_wc) {
+	*(struct ib_uverbs_wc *)to->wc = (struct ib_uverbs_wc) {
 		.wr_id = wc->wr_id,
 		.status = wc->status,
 		.opcode = wc->opcode,
@@ -157,6 +172,10 @@ static void sroce_cq_write_user(struct ib_uverbs_wc *to, const struct ib_wc *wc)
 		.dlid_path_bits = wc->dlid_path_bits,
 		.port_num = wc->port_num,
 	};
+	if (cq->timestamps) {
+		to->monotonic_ns = ktime_get_ns();
+		to->realtime_ns = ktime_get_real_ns();
+	}
 }
 
 /**
@@ -189,7 +208,7 @@ int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
 	}
 	to = sroce_ring_element(ring, ring->index);
 	if (cq->user)
-		sroce_cq_write_user(to, wc);
+		sroce_cq_write_user(cq, to, wc);
 	else
 		*(struct ib_wc *)to = *wc;
 	ring->index = sroce_ring_next(ring, ring->index);

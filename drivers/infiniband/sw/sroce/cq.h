@@ -11,9 +11,10 @@
  * struct sroce_cq - a completion queue
  * @ibcq: the core's part
  * @lock: protects all below; taken inside a queue pair's lock
- * @ring: the completions: struct ib_uverbs_wc for a user, struct ib_wc for a
+ * @ring: the completions: struct sroce_cqe for a user, struct ib_wc for a
  *	kernel user
  * @user: which of both
+ * @timestamps: the user wants to know when they came
  * @overrun: an entry was lost; nothing is added any more
  * @armed: what a notification was requested for, 0 for none
  * @wake: the consumer is to be notified, as soon as no queue pair's lock is held
@@ -24,6 +25,7 @@ struct sroce_cq {
 	spinlock_t			lock;	/* see above */
 	struct sroce_ring		ring;
 	bool				user;
+	bool				timestamps;
 	bool				overrun;
 	enum ib_cq_notify_flags		armed;
 	bool				wake;

@@ -3,7 +3,9 @@
 #include <linux/etherdevice.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
+#include <linux/units.h>
 #include <net/addrconf.h>
+#include <rdma/uverbs_ioctl.h>
 #include <rdma/sroce-abi.h>
 #include "compat.h"
 #include "address.h"
@@ -18,6 +20,7 @@
 #include "ring.h"
 #include "send.h"
 #include "srq.h"
+#include "uverbs.h"
 
 #define SROCE_VENDOR_ID		0xffffff	/* not an IEEE one */
 
@@ -25,9 +28,8 @@ struct sroce_pd {
 	struct ib_pd		ibpd;
 };
 
-struct sroce_ucontext {
-	struct ib_ucontext	ibuc;
-};
+/* Extensions of the user ABI that this driver has */
+#define SROCE_EXT_ALL	(SROCE_EXT_DOORBELL | SROCE_EXT_CQE | SROCE_EXT_USER_RINGS)
 
 static LIST_HEAD(sroce_devices);		/* all that are not freed yet */
 static DEFINE_MUTEX(sroce_devices_lock);	/* protects the list */
@@ -68,13 +70,30 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_srq_sge = SROCE_MAX_SGE;
 	attr->max_fast_reg_page_list_len = SROCE_MAX_FAST_REG_PAGES;
 	attr->max_pkeys = SROCE_PKEY_TABLE;
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = NSEC_PER_SEC / HZ_PER_KHZ;	/* kHz: it counts nanoseconds */
 	attr->local_ca_ack_delay = 15;	/* 134 ms: a host may be busy */
 	return 0;
 }
 
+/* A provider that says nothing gets the common ABI; one that asks, what there is of it */
 static int sroce_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 {
-	return 0;
+	struct sroce_ucontext *uc = container_of(context, struct sroce_ucontext, ibuc);
+	struct sroce_alloc_ucontext_resp resp = {};
+	struct sroce_alloc_ucontext_cmd cmd;
+	int err;
+
+	if (udata->inlen < sizeof(cmd))
+		return 0;
+	err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+	if (err)
+		return err;
+	if (cmd.reserved || udata->outlen < sizeof(resp))
+		return -EINVAL;
+	uc->ext = cmd.ext & SROCE_EXT_ALL;
+	resp.ext = uc->ext;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
 /* The user's mappings go with the rings, and the pages when nobody maps them */
@@ -181,6 +200,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.query_port = sroce_query_port,
 	.query_qp = sroce_query_qp,
 	.query_srq = sroce_query_srq,
+	.query_ucontext = sroce_query_ucontext,
 	.reg_user_mr = sroce_op_reg_user_mr,
 	.req_notify_cq = sroce_req_notify_cq,
 	SROCE_OP_RESIZE_CQ = sroce_op_resize_cq,
@@ -220,6 +240,8 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 	strscpy(ibdev->node_desc, "sroce", sizeof(ibdev->node_desc));
 	sroce_device_guid(dev, netdev);
+	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
+		ibdev->driver_def = sroce_uverbs_defs;
 	ib_set_device_ops(ibdev, &sroce_ops_table);
 }
 

@@ -7,6 +7,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/sroce-abi.h>
 #include "stats.h"
 #include "wire.h"
 
@@ -88,6 +89,16 @@ static inline void sroce_count(struct sroce_dev *dev, enum sroce_counter counter
 {
 	sroce_count_add(dev, counter, 1);
 }
+
+/**
+ * struct sroce_ucontext - a user's open device
+ * @ibuc: the core's part
+ * @ext: enum sroce_ext, as granted when it was opened
+ */
+struct sroce_ucontext {
+	struct ib_ucontext	ibuc;
+	u32			ext;
+};
 
 int sroce_device_create(const char *name, struct net_device *netdev);
 void sroce_device_remove_all(void);

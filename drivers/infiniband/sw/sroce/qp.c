@@ -171,7 +171,7 @@ static void sroce_qp_answer_ring(struct sroce_qp *qp)
 static void sroce_qp_recheck(struct sroce_qp *qp)
 {
 	struct sroce_responder *resp = &qp->resp;
-	bool user = qp->ibqp.uobject && !qp->ibqp.srq;
+	bool user = qp->ibqp.uobject && resp->rq.ring.queue;
 
 	if (user && sroce_rq_available(&resp->rq))
 		resp->recheck = SROCE_RECHECK_MIN;
@@ -384,7 +384,7 @@ void sroce_qp_error(struct sroce_qp *qp)
 	qp->resp.recheck = SROCE_RECHECK_MIN;
 	if (qp->ibqp.srq)
 		sroce_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-	else if (qp->ibqp.uobject)
+	else if (qp->ibqp.uobject && qp->resp.rq.ring.queue)
 		sroce_qp_work_due(qp, SROCE_WORK_RECHECK);
 }
 
@@ -394,6 +394,7 @@ static void sroce_ring_reset(struct sroce_ring *ring)
 		return;
 	ring->index = sroce_ring_producer(ring);
 	sroce_ring_set_consumer(ring, ring->index);
+	WRITE_ONCE(ring->queue->doorbell, ring->index);
 }
 
 /* Everything that a queue pair did before is forgotten */
@@ -417,6 +418,8 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	req->gap = false;
 	req->armed = false;
 	sroce_ring_reset(&resp->rq.ring);
+	if (resp->rq.ring.queue)
+		sroce_ring_quiet(&resp->rq.ring);
 	resp->recv.valid = false;
 	resp->message = 0;
 	resp->msn = 0;
@@ -473,7 +476,7 @@ static int sroce_qp_check_init(struct ib_qp *ibqp, const struct ib_qp_init_attr 
 }
 
 static int sroce_qp_create_sq(struct sroce_qp *qp, struct ib_qp_cap *cap, struct ib_udata *udata,
-			      struct sroce_mmap_info *mi)
+			      const struct sroce_user_ring *user, struct sroce_mmap_info *mi)
 {
 	struct sroce_requester *req = &qp->req;
 	u32 payload;
@@ -489,12 +492,13 @@ static int sroce_qp_create_sq(struct sroce_qp *qp, struct ib_qp_cap *cap, struct
 	timer_setup(&req->timer, sroce_complete_timer, 0);
 	cap->max_send_sge = req->max_sge;
 	cap->max_inline_data = req->max_inline;
-	return sroce_ring_create(&req->ring, udata, &cap->max_send_wr,
+	return sroce_ring_create(&req->ring, udata, user, &cap->max_send_wr,
 				 sizeof(struct sroce_send_wqe) + payload, mi);
 }
 
 static int sroce_qp_create_rq(struct sroce_qp *qp, struct ib_srq *srq, struct ib_qp_cap *cap,
-			      struct ib_udata *udata, struct sroce_mmap_info *mi)
+			      struct ib_udata *udata, const struct sroce_user_ring *user,
+			      struct sroce_mmap_info *mi)
 {
 	u32 max_sge = srq ? to_ssrq(srq)->rq.max_sge : max(cap->max_recv_sge, 1u);
 
@@ -507,7 +511,7 @@ static int sroce_qp_create_rq(struct sroce_qp *qp, struct ib_srq *srq, struct ib
 		return 0;
 	}
 	cap->max_recv_sge = max_sge;
-	return sroce_rq_create(&qp->resp.rq, udata, &cap->max_recv_wr, max_sge, mi);
+	return sroce_rq_create(&qp->resp.rq, udata, user, &cap->max_recv_wr, max_sge, mi);
 }
 
 static void sroce_qp_free_queues(struct sroce_qp *qp)
@@ -574,6 +578,7 @@ static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
 int sroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	struct sroce_create_qp_resp resp = {};
+	struct sroce_create_qp_cmd cmd = {};
 	struct sroce_qp *qp = to_sqp(ibqp);
 	int err;
 
@@ -582,10 +587,15 @@ int sroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_
 		return err;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
+	if (udata && udata->inlen >= sizeof(cmd)) {
+		err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+		if (err)
+			return err;
+	}
 	sroce_qp_setup(qp, ibqp, init);
-	err = sroce_qp_create_sq(qp, &init->cap, udata, &resp.sq_mi);
+	err = sroce_qp_create_sq(qp, &init->cap, udata, &cmd.sq, &resp.sq_mi);
 	if (!err)
-		err = sroce_qp_create_rq(qp, init->srq, &init->cap, udata, &resp.rq_mi);
+		err = sroce_qp_create_rq(qp, init->srq, &init->cap, udata, &cmd.rq, &resp.rq_mi);
 	if (err)
 		goto err_queues;
 	qp->attr.cap = init->cap;

@@ -76,6 +76,9 @@ void sroce_respond_flush(struct sroce_qp *qp)
 	for (n = sroce_rq_available(&qp->resp.rq); n; n--)
 		if (sroce_recv_take(qp) != -EAGAIN)
 			sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
+	/* what is posted from now on has to be flushed as well */
+	if (sroce_ring_ask(&qp->resp.rq.ring, qp->resp.rq.ring.index))
+		sroce_qp_work_due(qp, SROCE_WORK_NOW);
 }
 
 /*

@@ -11,12 +11,14 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/sroce-abi.h>
 
+struct ib_umem;
 struct sroce_ring_map;
 
 /**
  * struct sroce_ring - the kernel's own view of a ring
  * @queue: the shared part
- * @map: what lets the user map it, NULL for a kernel user's ring
+ * @map: what lets the user map it, NULL for a ring that he need not map
+ * @umem: the user's own memory that it is in, else NULL
  * @mask: number of elements less one
  * @index: the kernel's side of the ring (consumer of work requests, producer
  *	of completions), always masked
@@ -27,13 +29,16 @@ struct sroce_ring_map;
 struct sroce_ring {
 	struct sroce_queue	*queue;
 	struct sroce_ring_map	*map;
+	struct ib_umem		*umem;
 	u32			mask;
 	u32			index;
 	u8			shift;
 };
 
-int sroce_ring_create(struct sroce_ring *ring, struct ib_udata *udata, u32 *elements,
-		      u32 element_size, struct sroce_mmap_info *mi);
+int sroce_ring_create(struct sroce_ring *ring, struct ib_udata *udata,
+		      const struct sroce_user_ring *user, u32 *elements, u32 element_size,
+		      struct sroce_mmap_info *mi);
+u32 sroce_ring_ext(struct ib_udata *udata);
 void sroce_ring_destroy(struct sroce_ring *ring);
 int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
 void sroce_mmap_free(struct rdma_user_mmap_entry *entry);
@@ -78,6 +83,11 @@ static inline void sroce_ring_set_consumer(struct sroce_ring *ring, u32 index)
 	smp_store_release(&ring->queue->consumer_index, index & ring->mask);
 }
 
+static inline bool sroce_ring_is_user(const struct sroce_ring *ring)
+{
+	return ring->map || ring->umem;
+}
+
 /*
  * The lock of a queue.  Kernel users post and poll with interrupts disabled, and may
  * hold locks that interrupt handlers take, so theirs is taken with interrupts disabled;
@@ -88,7 +98,7 @@ static inline unsigned long sroce_ring_lock(const struct sroce_ring *ring, spinl
 {
 	unsigned long flags = 0;
 
-	if (ring->map)
+	if (sroce_ring_is_user(ring))
 		spin_lock_bh(lock);
 	else
 		spin_lock_irqsave(lock, flags);
@@ -99,10 +109,34 @@ static inline void sroce_ring_unlock(const struct sroce_ring *ring, spinlock_t *
 				     unsigned long flags)
 	__releases(lock)
 {
-	if (ring->map)
+	if (sroce_ring_is_user(ring))
 		spin_unlock_bh(lock);
 	else
 		spin_unlock_irqrestore(lock, flags);
+}
+
+/**
+ * sroce_ring_quiet - a producer need not call: the kernel will look by itself
+ * @ring: ring of work requests
+ */
+static inline void sroce_ring_quiet(struct sroce_ring *ring)
+{
+	WRITE_ONCE(ring->queue->doorbell, SROCE_DOORBELL_NEVER);
+}
+
+/**
+ * sroce_ring_ask - a producer has to call when it goes on from here
+ * @ring: ring of work requests
+ * @index: index up to which it was read
+ *
+ * Return: true when the producer went on meanwhile, perhaps without a call:
+ * read further, and ask again.
+ */
+static inline bool sroce_ring_ask(struct sroce_ring *ring, u32 index)
+{
+	WRITE_ONCE(ring->queue->doorbell, index);
+	smp_mb();	/* pairs with the producer's: it sees this, or we its index */
+	return sroce_ring_producer(ring) != index;
 }
 
 #endif /* SROCE_RING_H */

@@ -21,22 +21,28 @@ static struct lock_class_key sroce_user_rq_key;	/* see sroce_ring_lock() */
  * sroce_rq_create - set a receive queue up
  * @rq: queue
  * @udata: the user's call, NULL for a kernel user
+ * @user: the user's memory for it, if any
  * @max_wr: work requests that it must hold at least; on return, how many it can
  * @max_sge: scatter entries of each
  * @mi: for a user's queue, where to say how it is mapped
  *
  * Context: process.  Return: 0 or an errno of sroce_ring_create().
  */
-int sroce_rq_create(struct sroce_rq *rq, struct ib_udata *udata, u32 *max_wr, u32 max_sge,
+int sroce_rq_create(struct sroce_rq *rq, struct ib_udata *udata,
+		    const struct sroce_user_ring *user, u32 *max_wr, u32 max_sge,
 		    struct sroce_mmap_info *mi)
 {
 	u32 size = sizeof(struct sroce_recv_wqe) + max_sge * sizeof(struct sroce_sge);
+	int err;
 
 	spin_lock_init(&rq->lock);
 	if (udata)
 		lockdep_set_class(&rq->lock, &sroce_user_rq_key);
 	rq->max_sge = max_sge;
-	return sroce_ring_create(&rq->ring, udata, max_wr, size, mi);
+	err = sroce_ring_create(&rq->ring, udata, user, max_wr, size, mi);
+	if (!err)	/* what is posted waits for a message */
+		sroce_ring_quiet(&rq->ring);
+	return err;
 }
 
 /**

@@ -32,7 +32,8 @@ struct sroce_recv {
 	struct sroce_sgl	*sgl;
 };
 
-int sroce_rq_create(struct sroce_rq *rq, struct ib_udata *udata, u32 *max_wr, u32 max_sge,
+int sroce_rq_create(struct sroce_rq *rq, struct ib_udata *udata,
+		    const struct sroce_user_ring *user, u32 *max_wr, u32 max_sge,
 		    struct sroce_mmap_info *mi);
 void sroce_rq_destroy(struct sroce_rq *rq);
 u32 sroce_rq_available(struct sroce_rq *rq);

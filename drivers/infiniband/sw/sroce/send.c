@@ -558,6 +558,24 @@ static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
 	}
 }
 
+/*
+ * Says whether a user's provider has to ring when it posts.  As long as there is
+ * something that waits, for an ACK, a timer or the worker, we look again without
+ * being called.  True when more was posted meanwhile, perhaps silently.
+ */
+static bool sroce_send_settle(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+
+	if (!qp->ibqp.uobject)
+		return false;
+	if (req->next != sroce_ring_producer(&req->ring)) {
+		sroce_ring_quiet(&req->ring);
+		return false;
+	}
+	return sroce_ring_ask(&req->ring, req->next);
+}
+
 /**
  * sroce_send_run - send what can be sent, complete what is complete
  * @qp: queue pair, locked
@@ -587,6 +605,8 @@ void sroce_send_run(struct sroce_qp *qp)
 	sroce_build_flush(qp, &burst);
 	sroce_complete_done(qp);
 	sroce_complete_rearm(qp);
+	if (sroce_send_settle(qp))
+		sroce_qp_work_due(qp, SROCE_WORK_NOW);
 }
 
 /**

@@ -29,6 +29,7 @@ int sroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct
 	struct sroce_dev *dev = to_sdev(ibsrq->device);
 	struct sroce_create_srq_resp resp = {};
 	struct sroce_srq *srq = to_ssrq(ibsrq);
+	struct sroce_create_srq_cmd cmd = {};
 	u32 max_wr = init->attr.max_wr;
 	u32 max_sge = max(init->attr.max_sge, 1u);
 	int err;
@@ -40,7 +41,12 @@ int sroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct
 		return err;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	err = sroce_rq_create(&srq->rq, udata, &max_wr, max_sge, &resp.mi);
+	if (udata && udata->inlen >= sizeof(cmd)) {
+		err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+		if (err)
+			return err;
+	}
+	err = sroce_rq_create(&srq->rq, udata, &cmd.ring, &max_wr, max_sge, &resp.mi);
 	if (err)
 		return err;
 	srq->number = atomic_inc_return(&dev->srq_number);
@@ -90,9 +96,10 @@ static int sroce_srq_resize(struct sroce_srq *srq, u32 max_wr, struct ib_udata *
 		if (err)
 			return err;
 	}
-	err = sroce_ring_create(&ring, udata, &max_wr, size, &mi);
+	err = sroce_ring_create(&ring, udata, NULL, &max_wr, size, &mi);
 	if (err)
 		return err;
+	sroce_ring_quiet(&ring);
 	if (udata && copy_to_user(u64_to_user_ptr(cmd.mmap_info_addr), &mi, sizeof(mi))) {
 		err = -EFAULT;
 		goto out;
