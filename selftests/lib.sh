@@ -6,6 +6,9 @@
 # Environment:
 #   DRIVER         link type under test, default sroce; rxe is the in-tree rdma_rxe
 #   DRIVER_A/_B    link type of either end, default $DRIVER (interoperation)
+#   PROVIDER       rdma-core's provider for sroce devices, default rxe: the stock
+#                  one; sroce: this tree's, where it is installed.  It is the
+#                  beginning of a device's name that chooses it.
 #   MTU            of the veth pair, default 4200: a path MTU of 4096 fits
 #   HANG           seconds after which a command counts as hung, default 300:
 #                  a guard against hangs, not a limit on speed
@@ -24,13 +27,16 @@
 DRIVER=${DRIVER:-sroce}
 DRIVER_A=${DRIVER_A:-$DRIVER}
 DRIVER_B=${DRIVER_B:-$DRIVER}
+PROVIDER=${PROVIDER:-rxe}
 MTU=${MTU:-4200}
 HANG=${HANG:-300}
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 KSFT_SKIP=4
 
 IF_A=sr_va;         IF_B=sr_vb
-DEV_A=rxe_a;        DEV_B=rxe_b
+DEV_A=${PROVIDER}_a DEV_B=${PROVIDER}_b
+[ "$DRIVER_A" != rxe ] || DEV_A=rxe_a
+[ "$DRIVER_B" != rxe ] || DEV_B=rxe_b
 IP4_A=10.77.0.1;    IP4_B=10.77.0.2
 IP6_A=fd77::1;      IP6_B=fd77::2
 MAC_A=02:77:00:00:00:01; MAC_B=02:77:00:00:00:02
@@ -52,7 +58,7 @@ tap_diag() {
 # tap_start TITLE: first line of a test file's output.
 tap_start() {
 	echo "TAP version 13"
-	echo "# $1: driver $DRIVER_A to $DRIVER_B, Linux $(uname -r)"
+	echo "# $1: driver $DRIVER_A to $DRIVER_B, provider $PROVIDER, Linux $(uname -r)"
 }
 
 # ok DESCRIPTION: a test point that passed.
@@ -222,6 +228,12 @@ driver_loaded() {
 	esac
 }
 
+# provider_installed: ends the test as skipped if libibverbs has no such provider.
+provider_installed() {
+	[ -e "/etc/libibverbs.d/$PROVIDER.driver" ] ||
+		skip_all "no provider $PROVIDER installed (make userspace install; selftests/vm/vm -p)"
+}
+
 # netdev_pair: the veth pair with its addresses, in the namespaces of both ends.
 netdev_pair() {
 	NS_A=$(ns_of "$DRIVER_A" sr_a)
@@ -306,6 +318,7 @@ pair_up() {
 	for d in "$DRIVER_A" "$DRIVER_B"; do
 		driver_loaded "$d" || skip_all "no module for driver $d in this kernel"
 	done
+	[ "$PROVIDER" = rxe ] || provider_installed
 	modprobe -a ib_uverbs rdma_ucm 2>/dev/null
 	{
 		netdev_pair &&

@@ -33,6 +33,8 @@ class Options:
     timeout: float
     out: pathlib.Path
     load_module: bool
+    #: the layer with our provider, or None
+    provider: pathlib.Path | None = None
 
 
 def run(kernel, layer, command, options):
@@ -47,6 +49,8 @@ def run(kernel, layer, command, options):
             (share / "load-module").touch()
         shares = {"module": (layer, False), "src": (module.TREE, False),
                   "out": (options.out, True), "run": (share, True)}
+        if options.provider:
+            shares["provider"] = (options.provider, False)
         console = options.out / "console.log"
         for _ in range(BOOT_ATTEMPTS):
             console.write_bytes(b"")

@@ -24,7 +24,8 @@ def command_line(kernel, initramfs, shares, memory, cpus, console, output_fd):
     """
     command = [QEMU, *_accelerator(kernel, initramfs),
                "-m", memory, "-smp", str(cpus),
-               *_boot(kernel, initramfs, "vm_backend=qemu", console),
+               *_boot(kernel, initramfs,
+                      "vm_backend=qemu" + " vm_provider=1" * ("provider" in shares), console),
                "-drive", f"file={_quote(kernel.rootfs.image)},format=raw,if=virtio,readonly=on",
                "-device", "virtio-serial-pci",
                "-chardev", f"file,id=output,path=/dev/fd/{output_fd}",
