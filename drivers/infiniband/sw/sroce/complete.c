@@ -67,6 +67,7 @@ static const enum ib_wc_opcode sroce_wc_opcodes[] = {
 	[IB_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
 	[IB_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
 	[IB_WR_REG_MR]			= IB_WC_REG_MR,
+	[IB_WR_BIND_MW]		= IB_WC_BIND_MW,
 };
 
 static enum ib_wc_opcode sroce_wc_opcode(u32 wr_opcode)

@@ -15,6 +15,7 @@
 #include "gid.h"
 #include "mcast.h"
 #include "mr.h"
+#include "mw.h"
 #include "port.h"
 #include "qp.h"
 #include "ring.h"
@@ -48,7 +49,8 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
 				 IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
-				 IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS;
+				 IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = SROCE_MAX_SGE;
 	attr->max_recv_sge = SROCE_MAX_SGE;
@@ -56,6 +58,7 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_cq = SROCE_MAX_CQ;
 	attr->max_cqe = SROCE_MAX_CQE;
 	attr->max_mr = SROCE_MAX_MR;
+	attr->max_mw = SROCE_MAX_MW;
 	attr->max_pd = SROCE_MAX_PD;
 	attr->max_qp_rd_atom = SROCE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = SROCE_MAX_RD_ATOMIC;
@@ -143,8 +146,9 @@ static void sroce_dealloc_driver(struct ib_device *ibdev)
 	sroce_gid_forget(dev);
 	synchronize_rcu();
 	cancel_work_sync(&dev->rescan);
-	WARN_ON(!xa_empty(&dev->mrs) || !xa_empty(&dev->ahs));
+	WARN_ON(!xa_empty(&dev->mrs) || !xa_empty(&dev->mws) || !xa_empty(&dev->ahs));
 	xa_destroy(&dev->mrs);
+	xa_destroy(&dev->mws);
 	xa_destroy(&dev->ahs);
 	free_percpu(dev->counters);
 }
@@ -158,6 +162,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.add_gid = sroce_add_gid,
 	.alloc_hw_port_stats = sroce_alloc_port_stats,
 	.alloc_mr = sroce_alloc_mr,
+	.alloc_mw = sroce_alloc_mw,
 	.alloc_pd = sroce_alloc_pd,
 	.alloc_ucontext = sroce_alloc_ucontext,
 	.attach_mcast = sroce_attach_mcast,
@@ -167,6 +172,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.create_srq = sroce_create_srq,
 	.create_user_ah = sroce_create_ah,
 	.dealloc_driver = sroce_dealloc_driver,
+	.dealloc_mw = sroce_dealloc_mw,
 	.dealloc_pd = sroce_dealloc_pd,
 	.dealloc_ucontext = sroce_dealloc_ucontext,
 	.del_gid = sroce_del_gid,
@@ -203,10 +209,12 @@ static const struct ib_device_ops sroce_ops_table = {
 	.query_ucontext = sroce_query_ucontext,
 	.reg_user_mr = sroce_op_reg_user_mr,
 	.req_notify_cq = sroce_req_notify_cq,
+	.rereg_user_mr = sroce_rereg_user_mr,
 	SROCE_OP_RESIZE_CQ = sroce_op_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, sroce_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, sroce_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, sroce_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, sroce_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, sroce_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, sroce_srq, ibsrq),
@@ -230,6 +238,7 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 	INIT_LIST_HEAD(&dev->all);
 	sroce_address_setup(dev);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
+	xa_init_flags(&dev->mws, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	ibdev->node_type = RDMA_NODE_IB_CA;
 	ibdev->phys_port_cnt = 1;

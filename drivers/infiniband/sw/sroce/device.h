@@ -20,6 +20,7 @@
 #define SROCE_MAX_PD		1048576
 #define SROCE_MAX_AH		1048576
 #define SROCE_MAX_MR		8388607
+#define SROCE_MAX_MW		8388607
 #define SROCE_MAX_CQE		4194303
 #define SROCE_MAX_WR		65536
 #define SROCE_MAX_SGE		32
@@ -32,7 +33,8 @@
 
 #define SROCE_ACCESS_SUPPORTED \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB | \
+	 IB_ACCESS_OPTIONAL)
 
 struct sroce_qp;
 
@@ -49,6 +51,8 @@ struct sroce_qp;
  * @counters: per CPU
  * @mrs: memory regions by index, RCU
  * @mr_next: where to look for a free one
+ * @mws: memory windows by index, RCU
+ * @mw_next: likewise
  * @ahs: address vectors by number, RCU
  * @ah_next: likewise
  * @gsi: the queue pair of the general services, number 1, RCU
@@ -65,6 +69,8 @@ struct sroce_dev {
 	struct sroce_counters __percpu	*counters;
 	struct xarray			mrs;
 	u32				mr_next;
+	struct xarray			mws;
+	u32				mw_next;
 	struct xarray			ahs;
 	u32				ah_next;
 	struct sroce_qp __rcu		*gsi;

@@ -11,8 +11,8 @@
 #include <rdma/iter.h>
 #include "device.h"
 #include "mr.h"
-
-#define SROCE_KEY_INDEX(key)	((key) >> 8)
+#include "mw.h"
+#include "qp.h"
 
 /* Who may write from afar may write here as well, 11.2.8.2 */
 static bool sroce_access_ok(int access)
@@ -37,6 +37,13 @@ static struct sroce_mr *sroce_mr_new(struct ib_pd *pd, enum sroce_mr_type type, 
 	return mr;
 }
 
+static void sroce_mr_set_key(struct sroce_mr *mr, u32 key)
+{
+	mr->key = key;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+}
+
 /* Makes a region visible; from here on accesses may come */
 static int sroce_mr_publish(struct sroce_dev *dev, struct sroce_mr *mr)
 {
@@ -47,11 +54,22 @@ static int sroce_mr_publish(struct sroce_dev *dev, struct sroce_mr *mr)
 			      XA_LIMIT(1, SROCE_MAX_MR), &dev->mr_next, GFP_KERNEL);
 	if (err < 0)
 		return err == -EBUSY ? -ENOMEM : err;
-	mr->key = index << 8 | get_random_u8();
-	mr->ibmr.lkey = mr->key;
-	mr->ibmr.rkey = mr->key;
+	sroce_mr_set_key(mr, index << 8 | get_random_u8());
 	xa_store(&dev->mrs, index, mr, GFP_KERNEL);
 	return 0;
+}
+
+/* From now on no window can be bound to it; false when one is */
+static bool sroce_mr_retire(struct sroce_mr *mr)
+{
+	bool retired;
+
+	spin_lock_bh(&mr->lock);
+	retired = !mr->windows;
+	if (retired)
+		mr->retired = true;
+	spin_unlock_bh(&mr->lock);
+	return retired;
 }
 
 static void sroce_mr_free(struct sroce_mr *mr)
@@ -88,14 +106,16 @@ struct ib_mr *sroce_get_dma_mr(struct ib_pd *pd, int access)
 /* Lists the pinned pages in chunks as large as their layout allows */
 static int sroce_mr_fill_user(struct sroce_mr *mr)
 {
+	/* a zero-based region begins at its address 0, wherever that is in its first page */
+	u64 virt = mr->access & IB_ZERO_BASED ? mr->umem->address : mr->iova;
 	unsigned long size = ib_umem_find_best_pgsz(mr->umem, ~(PAGE_SIZE - 1) & GENMASK(30, 0),
-						    mr->iova);
+						    virt);
 	struct ib_block_iter iter;
 
 	if (!size)
 		return -EINVAL;
 	mr->shift = __ffs(size);
-	mr->offset = mr->iova & (size - 1);
+	mr->offset = virt & (size - 1);
 	mr->max_chunks = ib_umem_num_dma_blocks(mr->umem, size);
 	mr->chunks = kvmalloc_array(mr->max_chunks, sizeof(*mr->chunks), GFP_KERNEL_ACCOUNT);
 	if (!mr->chunks)
@@ -104,6 +124,37 @@ static int sroce_mr_fill_user(struct sroce_mr *mr)
 		mr->chunks[mr->num_chunks++] =
 			(void *)(uintptr_t)rdma_block_iter_dma_address(&iter);
 	return 0;
+}
+
+/* Pins user memory and makes an unpublished region of it */
+static struct sroce_mr *sroce_mr_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+				      int access)
+{
+	struct sroce_mr *mr;
+	int err;
+
+	if (access & ~SROCE_ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = sroce_mr_new(pd, SROCE_MR_USER, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iova = access & IB_ZERO_BASED ? 0 : iova;
+	mr->length = length;
+	mr->valid = true;
+	mr->umem = sroce_umem_get(pd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err_free;
+	}
+	err = sroce_mr_fill_user(mr);
+	if (err)
+		goto err_free;
+	return mr;
+
+err_free:
+	sroce_mr_free(mr);
+	return ERR_PTR(err);
 }
 
 /**
@@ -121,35 +172,99 @@ static int sroce_mr_fill_user(struct sroce_mr *mr)
 struct ib_mr *sroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 				struct ib_udata *udata)
 {
-	struct sroce_dev *dev = to_sdev(pd->device);
-	struct sroce_mr *mr;
+	struct sroce_mr *mr = sroce_mr_user(pd, start, length, iova, access);
 	int err;
 
-	if (access & ~SROCE_ACCESS_SUPPORTED)
-		return ERR_PTR(-EOPNOTSUPP);
-	mr = sroce_mr_new(pd, SROCE_MR_USER, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	err = sroce_mr_publish(to_sdev(pd->device), mr);
+	if (err) {
+		sroce_mr_free(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ibmr;
+}
+
+/* A new region of the same pages, which the old one goes on using until it is freed */
+static struct sroce_mr *sroce_mr_same_pages(struct sroce_mr *old, struct ib_pd *pd, int access)
+{
+	struct sroce_mr *mr = sroce_mr_new(pd, SROCE_MR_USER, access);
+
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->iova = iova;
-	mr->length = length;
-	mr->valid = true;
-	mr->umem = sroce_umem_get(pd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		err = PTR_ERR(mr->umem);
-		mr->umem = NULL;
-		goto err_free;
+	mr->chunks = kvmalloc_array(old->max_chunks, sizeof(*mr->chunks), GFP_KERNEL);
+	if (!mr->chunks) {
+		kfree(mr);
+		return ERR_PTR(-ENOMEM);
 	}
-	err = sroce_mr_fill_user(mr);
-	if (err)
-		goto err_free;
-	err = sroce_mr_publish(dev, mr);
-	if (err)
-		goto err_free;
-	return &mr->ibmr;
+	memcpy(mr->chunks, old->chunks, old->num_chunks * sizeof(*mr->chunks));
+	mr->num_chunks = old->num_chunks;
+	mr->max_chunks = old->max_chunks;
+	mr->shift = old->shift;
+	mr->offset = old->offset;
+	mr->iova = old->iova;
+	mr->length = old->length;
+	mr->valid = true;
+	return mr;
+}
 
-err_free:
-	sroce_mr_free(mr);
-	return ERR_PTR(err);
+static struct sroce_mr *sroce_mr_changed(struct sroce_mr *old, int flags, u64 start, u64 length,
+					 u64 iova, int access, struct ib_pd *pd)
+{
+	struct ib_umem *umem = old->umem;
+	bool write = access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+			       IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND);
+
+	if (flags & IB_MR_REREG_TRANS)
+		return sroce_mr_user(pd, start, length, iova, access);
+	/* pinned for reading only, or another kind of address: pin anew */
+	if ((write && !umem->writable) || (access ^ old->access) & IB_ZERO_BASED)
+		return sroce_mr_user(pd, umem->address, old->length, old->iova, access);
+	return sroce_mr_same_pages(old, pd, access);
+}
+
+/**
+ * sroce_rereg_user_mr - ib_device_ops.rereg_user_mr: change a region
+ * @ibmr: region
+ * @flags: IB_MR_REREG_*: which of the following is new
+ * @start: user address
+ * @length: bytes
+ * @iova: address to be used for it
+ * @access: IB_ACCESS_*
+ * @pd: protection domain; the present one if that does not change
+ * @udata: nothing in it
+ *
+ * The key stays.  A packet finds the old region or the new one, nothing between.
+ * Return: a new region, in place of which the core deregisters the old one; or an
+ * ERR_PTR, and nothing has changed: -EBUSY while a window is bound to the region.
+ */
+struct ib_mr *sroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				  int access, struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct sroce_mr *old = to_smr(ibmr);
+	struct sroce_mr *mr;
+
+	if (old->type != SROCE_MR_USER)
+		return ERR_PTR(-EINVAL);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = old->access;
+	if (access & ~SROCE_ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = sroce_mr_changed(old, flags, start, length, iova, access, pd);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	if (!sroce_mr_retire(old)) {
+		sroce_mr_free(mr);
+		return ERR_PTR(-EBUSY);
+	}
+	if (!mr->umem)
+		swap(mr->umem, old->umem);
+	sroce_mr_set_key(mr, old->key);
+	mr->ibmr.iova = mr->iova;
+	mr->ibmr.length = mr->length;
+	/* replaces an entry that is there: needs no memory */
+	xa_store(&to_sdev(pd->device)->mrs, SROCE_KEY_INDEX(mr->key), mr, GFP_KERNEL);
+	return &mr->ibmr;
 }
 
 /**
@@ -230,13 +345,16 @@ int sroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
  * @udata: nothing in it
  *
  * On return no packet touches its memory any more.
- * Context: process, sleeps.  Return: 0.
+ * Context: process, sleeps.  Return: 0, or -EBUSY while a window is bound to it.
  */
 int sroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct sroce_mr *mr = to_smr(ibmr);
 
-	xa_erase(&to_sdev(ibmr->device)->mrs, SROCE_KEY_INDEX(mr->key));
+	if (!sroce_mr_retire(mr))
+		return -EBUSY;
+	/* one that was registered again has its key from this one */
+	xa_cmpxchg(&to_sdev(ibmr->device)->mrs, SROCE_KEY_INDEX(mr->key), mr, NULL, GFP_KERNEL);
 	/* accesses under way hold the RCU read lock */
 	synchronize_rcu_expedited();
 	sroce_mr_free(mr);
@@ -276,31 +394,39 @@ int sroce_mr_register(struct ib_mr *ibmr, struct ib_pd *pd, u32 key, int access)
 	return err;
 }
 
+static int sroce_mr_invalidate_fast(struct sroce_mr *mr, u32 key)
+{
+	int err = -EINVAL;
+
+	spin_lock_bh(&mr->lock);
+	if (mr->valid && mr->key == key) {
+		mr->valid = false;
+		err = 0;
+	}
+	spin_unlock_bh(&mr->lock);
+	return err;
+}
+
 /**
  * sroce_mr_invalidate - carry out a local or remote invalidation, 10.6.5
- * @dev: device
- * @pd: the queue pair's protection domain
- * @key: key of a fast-registration region
+ * @qp: queue pair
+ * @key: key of a fast-registration region or a type 2 memory window
  *
- * On return no packet touches the region's memory any more.
+ * On return no packet touches the memory by that key any more.
  * Context: any.  Return: 0, or -EINVAL when the key is not valid or not one
  * that can be invalidated.
  */
-int sroce_mr_invalidate(struct sroce_dev *dev, struct ib_pd *pd, u32 key)
+int sroce_mr_invalidate(const struct sroce_qp *qp, u32 key)
 {
 	struct sroce_mr *mr;
 	int err = -EINVAL;
 
+	if (SROCE_KEY_INDEX(key) >= SROCE_MW_INDEX)
+		return sroce_mw_invalidate(qp, key);
 	rcu_read_lock();
-	mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(key));
-	if (mr && mr->type == SROCE_MR_FAST && mr->ibmr.pd == pd) {
-		spin_lock_bh(&mr->lock);
-		if (mr->valid && mr->key == key) {
-			mr->valid = false;
-			err = 0;
-		}
-		spin_unlock_bh(&mr->lock);
-	}
+	mr = xa_load(&qp->dev->mrs, SROCE_KEY_INDEX(key));
+	if (mr && mr->type == SROCE_MR_FAST && mr->ibmr.pd == qp->ibqp.pd)
+		err = sroce_mr_invalidate_fast(mr, key);
 	rcu_read_unlock();
 	return err;
 }
@@ -314,32 +440,6 @@ static bool sroce_mr_allows(const struct sroce_mr *mr, struct ib_pd *pd, u32 key
 	       va >= mr->iova && va - mr->iova <= mr->length &&
 	       length <= mr->length - (va - mr->iova);
 }
-
-/**
- * struct sroce_access - an access to registered memory
- * @pd: the queue pair's protection domain
- * @key: key
- * @va: address
- * @length: bytes
- * @access: permission needed
- * @buf: what is moved
- * @compare: for an atomic, compare and swap
- * @compare_with: its operand
- * @swap_add: its other operand
- */
-struct sroce_access {
-	struct ib_pd	*pd;
-	u32		key;
-	u64		va;
-	u64		length;
-	int		access;
-	void		*buf;
-	bool		compare;
-	u64		compare_with;
-	u64		swap_add;
-};
-
-typedef int sroce_act(const struct sroce_mr *mr, const struct sroce_access *a);
 
 static __always_inline int sroce_mr_act_checked(const struct sroce_mr *mr,
 						const struct sroce_access *a, sroce_act *act)
@@ -356,6 +456,8 @@ static __always_inline int sroce_mr_act(struct sroce_dev *dev, const struct sroc
 	struct sroce_mr *mr;
 	int err = -EACCES;
 
+	if (unlikely(SROCE_KEY_INDEX(a->key) >= SROCE_MW_INDEX))
+		return sroce_mw_act(dev, a, act);
 	rcu_read_lock();
 	mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(a->key));
 	if (mr && mr->type == SROCE_MR_FAST) {
@@ -438,8 +540,7 @@ static int sroce_mr_nothing(const struct sroce_mr *mr, const struct sroce_access
 
 /**
  * sroce_mr_check - may a remote peer access this memory? (9.7.5.2.4)
- * @dev: device
- * @pd: the queue pair's protection domain
+ * @qp: queue pair
  * @rkey: key
  * @va: address
  * @length: bytes; a length of 0 is always granted
@@ -447,20 +548,19 @@ static int sroce_mr_nothing(const struct sroce_mr *mr, const struct sroce_access
  *
  * Context: any.  Return: 0 or -EACCES.
  */
-int sroce_mr_check(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, u64 length,
-		   int access)
+int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int access)
 {
 	const struct sroce_access a = {
-		.pd = pd, .key = rkey, .va = va, .length = length, .access = access,
+		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.key = rkey, .va = va, .length = length, .access = access,
 	};
 
-	return length ? sroce_mr_act(dev, &a, sroce_mr_nothing) : 0;
+	return length ? sroce_mr_act(qp->dev, &a, sroce_mr_nothing) : 0;
 }
 
 /**
- * sroce_mr_copy - move bytes between registered memory and a buffer
- * @dev: device
- * @pd: the queue pair's protection domain
+ * sroce_mr_copy - move bytes between memory that a remote peer names and a buffer
+ * @qp: queue pair
  * @rkey: key
  * @va: address
  * @buf: kernel buffer
@@ -470,14 +570,14 @@ int sroce_mr_check(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, u6
  * Context: any.  Return: 0; -EACCES, nothing moved; -EFAULT for an address
  * that is no memory.
  */
-int sroce_mr_copy(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, void *buf,
-		  u32 length, int access)
+int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, int access)
 {
 	const struct sroce_access a = {
-		.pd = pd, .key = rkey, .va = va, .length = length, .access = access, .buf = buf,
+		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.key = rkey, .va = va, .length = length, .access = access, .buf = buf,
 	};
 
-	return length ? sroce_mr_act(dev, &a, sroce_mr_move) : 0;
+	return length ? sroce_mr_act(qp->dev, &a, sroce_mr_move) : 0;
 }
 
 static u64 sroce_atomic_word(atomic64_t *word, bool compare, u64 compare_with, u64 swap_add)
@@ -506,8 +606,7 @@ static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_acc
 
 /**
  * sroce_mr_atomic - carry out an atomic operation on registered memory, 9.4.5
- * @dev: device
- * @pd: the queue pair's protection domain
+ * @qp: queue pair
  * @rkey: key
  * @va: address
  * @compare: compare and swap, else fetch and add
@@ -518,25 +617,33 @@ static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_acc
  * The operation is atomic with respect to the CPUs as well.
  * Context: any.  Return: 0, -EACCES, or -EINVAL when @va is not aligned.
  */
-int sroce_mr_atomic(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, bool compare,
+int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original)
 {
 	const struct sroce_access a = {
-		.pd = pd, .key = rkey, .va = va, .length = sizeof(u64),
+		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.key = rkey, .va = va, .length = sizeof(u64),
 		.access = IB_ACCESS_REMOTE_ATOMIC, .buf = original,
 		.compare = compare, .compare_with = compare_with, .swap_add = swap_add,
 	};
 
-	return sroce_mr_act(dev, &a, sroce_mr_atomic_act);
+	return sroce_mr_act(qp->dev, &a, sroce_mr_atomic_act);
 }
 
 /* One entry of a list: the reserved key 0 is all memory, for kernel users only */
 static int sroce_sge_copy(struct sroce_dev *dev, struct ib_pd *pd, const struct sroce_sge *sge,
 			  u32 offset, void *buf, u32 length, int access)
 {
+	const struct sroce_access a = {
+		.pd = pd, .key = sge->lkey, .va = sge->addr + offset, .length = length,
+		.access = access, .buf = buf,
+	};
+
 	if (!sge->lkey && !pd->uobject)
 		return sroce_move_kernel(sge->addr + offset, buf, length, access);
-	return sroce_mr_copy(dev, pd, sge->lkey, sge->addr + offset, buf, length, access);
+	if (unlikely(SROCE_KEY_INDEX(sge->lkey) >= SROCE_MW_INDEX))
+		return -EACCES;	/* a window has no L_Key */
+	return sroce_mr_act(dev, &a, sroce_mr_move);
 }
 
 /**

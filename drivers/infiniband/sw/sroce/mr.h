@@ -8,6 +8,13 @@
 #include "compat.h"
 
 struct sroce_dev;
+struct sroce_qp;
+
+/* The upper bits of a key are an index; the lower ones change with each registration */
+#define SROCE_KEY_INDEX(key)	((key) >> 8)
+
+/* Indices from here on are memory windows' */
+#define SROCE_MW_INDEX		0x800000u
 
 enum sroce_mr_type {
 	SROCE_MR_DMA,	/* all of the kernel's memory, for kernel users */
@@ -30,6 +37,8 @@ enum sroce_mr_type {
  * @num_chunks: how many it does
  * @offset: of @iova in the first chunk
  * @umem: the pinned user pages
+ * @windows: memory windows bound to it, under @lock: while there are any, it stays
+ * @retired: it is about to go, and no window can be bound any more; under @lock
  * @lock: for SROCE_MR_FAST, protects what a work request changes, and is held
  *	while the memory is accessed so that an invalidation waits for it.  The
  *	other types do not change while they are visible; taking them back
@@ -49,8 +58,39 @@ struct sroce_mr {
 	u32			max_chunks;
 	void			**chunks;
 	struct ib_umem		*umem;
+	u32			windows;
+	bool			retired;
 	spinlock_t		lock;	/* see above */
 };
+
+/**
+ * struct sroce_access - an access to registered memory
+ * @pd: the queue pair's protection domain
+ * @qpn: its number
+ * @key: key
+ * @va: address
+ * @length: bytes
+ * @access: permission needed
+ * @buf: what is moved
+ * @compare: for an atomic, compare and swap
+ * @compare_with: its operand
+ * @swap_add: its other operand
+ */
+struct sroce_access {
+	struct ib_pd	*pd;
+	u32		qpn;
+	u32		key;
+	u64		va;
+	u64		length;
+	int		access;
+	void		*buf;
+	bool		compare;
+	u64		compare_with;
+	u64		swap_add;
+};
+
+/* What is done with memory that may be accessed: 0 or an errno */
+typedef int sroce_act(const struct sroce_mr *mr, const struct sroce_access *a);
 
 /**
  * struct sroce_sgl - a scatter/gather list, copied from a work request
@@ -83,12 +123,12 @@ int sroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 int sroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 int sroce_mr_register(struct ib_mr *ibmr, struct ib_pd *pd, u32 key, int access);
-int sroce_mr_invalidate(struct sroce_dev *dev, struct ib_pd *pd, u32 key);
-int sroce_mr_check(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, u64 length,
-		   int access);
-int sroce_mr_copy(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, void *buf,
-		  u32 length, int access);
-int sroce_mr_atomic(struct sroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va, bool compare,
+struct ib_mr *sroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				  int access, struct ib_pd *pd, struct ib_udata *udata);
+int sroce_mr_invalidate(const struct sroce_qp *qp, u32 key);
+int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int access);
+int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, int access);
+int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original);
 int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl,
 		   u32 offset, void *buf, u32 length, int access);

@@ -12,6 +12,7 @@
 #include "ah.h"
 #include "cq.h"
 #include "device.h"
+#include "mw.h"
 #include "rq.h"
 #include "srq.h"
 #include "wire.h"
@@ -64,6 +65,7 @@ enum sroce_swqe_state {
  * @swap: likewise
  * @mr: region of a fast registration
  * @access: its permissions
+ * @bind: operands of a memory window bind
  * @remote_qpn: for UD, with @qkey, @pkey_index and @ah_num
  * @opcode: enum ib_wr_opcode
  * @flags: IB_SEND_*
@@ -87,6 +89,7 @@ struct sroce_swqe {
 			struct ib_mr	*mr;
 			int		access;
 		};
+		struct sroce_bind	bind;
 		struct {
 			u32		remote_qpn;
 			u32		qkey;

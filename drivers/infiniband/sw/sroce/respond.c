@@ -187,7 +187,7 @@ static bool sroce_message_end(struct sroce_qp *qp, const struct sroce_packet *pa
 	if (packet->op->flags & SROCE_OP_IETH) {
 		wc.ex.invalidate_rkey = be32_to_cpu(sroce_last_word(packet));
 		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
-		if (sroce_mr_invalidate(qp->dev, qp->ibqp.pd, wc.ex.invalidate_rkey)) {
+		if (sroce_mr_invalidate(qp, wc.ex.invalidate_rkey)) {
 			sroce_refuse_access(qp);
 			return false;
 		}
@@ -247,8 +247,7 @@ static bool sroce_write_start(struct sroce_qp *qp, const struct sroce_packet *pa
 		sroce_refuse_invalid(qp);
 		return false;
 	}
-	if (sroce_mr_check(qp->dev, qp->ibqp.pd, resp->rkey, resp->va, resp->length,
-			   IB_ACCESS_REMOTE_WRITE)) {
+	if (sroce_mr_check(qp, resp->rkey, resp->va, resp->length, IB_ACCESS_REMOTE_WRITE)) {
 		sroce_refuse_access(qp);
 		return false;
 	}
@@ -275,8 +274,8 @@ static bool sroce_respond_write(struct sroce_qp *qp, const struct sroce_packet *
 			resp->message = 0;
 		return false;
 	}
-	if (sroce_mr_copy(qp->dev, qp->ibqp.pd, resp->rkey, resp->va + resp->offset,
-			  (void *)packet->payload, packet->length, IB_ACCESS_REMOTE_WRITE)) {
+	if (sroce_mr_copy(qp, resp->rkey, resp->va + resp->offset, (void *)packet->payload,
+			  packet->length, IB_ACCESS_REMOTE_WRITE)) {
 		sroce_refuse_access(qp);
 		return false;
 	}
@@ -336,8 +335,7 @@ static bool sroce_respond_read(struct sroce_qp *qp, const struct sroce_packet *p
 	res->va = be64_to_cpu(reth->va);
 	res->rkey = be32_to_cpu(reth->rkey);
 	res->length = length;
-	if (sroce_mr_check(qp->dev, qp->ibqp.pd, res->rkey, res->va, length,
-			   IB_ACCESS_REMOTE_READ)) {
+	if (sroce_mr_check(qp, res->rkey, res->va, length, IB_ACCESS_REMOTE_READ)) {
 		sroce_refuse_access(qp);
 		return false;
 	}
@@ -358,8 +356,8 @@ static bool sroce_respond_atomic(struct sroce_qp *qp, const struct sroce_packet 
 		sroce_refuse_invalid(qp);
 		return false;
 	}
-	err = sroce_mr_atomic(qp->dev, qp->ibqp.pd, be32_to_cpu(eth->rkey), be64_to_cpu(eth->va),
-			      compare, be64_to_cpu(eth->compare), be64_to_cpu(eth->swap_add),
+	err = sroce_mr_atomic(qp, be32_to_cpu(eth->rkey), be64_to_cpu(eth->va), compare,
+			      be64_to_cpu(eth->compare), be64_to_cpu(eth->swap_add),
 			      &res->original);
 	if (err == -EINVAL) {
 		sroce_refuse_invalid(qp);
@@ -651,7 +649,7 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 		return err == -ENETUNREACH ? 0 : err;
 	if (sroce_ops[b.opcode].flags & SROCE_OP_AETH)
 		sroce_write_aeth(b.eth, SROCE_ACK_NO_CREDITS, res->msn);
-	err = sroce_mr_copy(qp->dev, qp->ibqp.pd, res->rkey, res->va + offset, b.payload, b.length,
+	err = sroce_mr_copy(qp, res->rkey, res->va + offset, b.payload, b.length,
 			    IB_ACCESS_REMOTE_READ);
 	if (err) {
 		sroce_build_cancel(qp, burst, &b);

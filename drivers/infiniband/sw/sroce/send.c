@@ -42,6 +42,8 @@ static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 		return qp->ibqp.qp_type == IB_QPT_RC;
 	case IB_WR_LOCAL_INV:
 		return qp->ibqp.qp_type == IB_QPT_RC;
+	case IB_WR_BIND_MW:
+		return !kernel && !sroce_qp_is_datagram(qp);
 	case IB_WR_REG_MR:
 		return kernel && qp->ibqp.qp_type == IB_QPT_RC;
 	default:
@@ -51,7 +53,8 @@ static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 
 static bool sroce_wqe_is_local(const struct sroce_swqe *wqe)
 {
-	return wqe->opcode == IB_WR_LOCAL_INV || wqe->opcode == IB_WR_REG_MR;
+	return wqe->opcode == IB_WR_LOCAL_INV || wqe->opcode == IB_WR_REG_MR ||
+	       wqe->opcode == IB_WR_BIND_MW;
 }
 
 static bool sroce_wqe_is_atomic(const struct sroce_swqe *wqe)
@@ -123,6 +126,14 @@ static void sroce_wqe_copy_operands(const struct sroce_qp *qp, const struct sroc
 		wqe->rkey = wr->wr.reg.key;
 		wqe->access = wr->wr.reg.access;
 		break;
+	case IB_WR_BIND_MW:
+		wqe->bind.addr = READ_ONCE(wr->wr.mw.addr);
+		wqe->bind.length = READ_ONCE(wr->wr.mw.length);
+		wqe->bind.mr_lkey = READ_ONCE(wr->wr.mw.mr_lkey);
+		wqe->bind.mw_rkey = READ_ONCE(wr->wr.mw.mw_rkey);
+		wqe->bind.rkey = READ_ONCE(wr->wr.mw.rkey);
+		wqe->bind.access = READ_ONCE(wr->wr.mw.access);
+		break;
 	default:
 		if (sroce_qp_is_datagram(qp)) {
 			wqe->remote_qpn = READ_ONCE(wr->wr.ud.remote_qpn);
@@ -166,15 +177,17 @@ static enum ib_wc_status sroce_wqe_copy(struct sroce_qp *qp, u32 slot)
 	return IB_WC_SUCCESS;
 }
 
-/* Invalidations and registrations are done when their turn comes, 10.6.5 */
+/* Invalidations, registrations and binds are done when their turn comes, 10.6.5 */
 static enum ib_wc_status sroce_wqe_local(struct sroce_qp *qp, struct sroce_swqe *wqe)
 {
 	int err;
 
+	if (wqe->opcode == IB_WR_BIND_MW)
+		return sroce_mw_bind(qp, &wqe->bind) ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 	if (wqe->opcode == IB_WR_REG_MR)
 		err = sroce_mr_register(wqe->mr, qp->ibqp.pd, wqe->rkey, wqe->access);
 	else
-		err = sroce_mr_invalidate(qp->dev, qp->ibqp.pd, wqe->rkey);
+		err = sroce_mr_invalidate(qp, wqe->rkey);
 	return err ? IB_WC_LOC_QP_OP_ERR : IB_WC_SUCCESS;
 }
 
