@@ -83,6 +83,7 @@ static void sroce_free_context(struct ibv_context *ibv)
 
 static const struct verbs_context_ops sroce_context_ops = {
 	.advise_mr = sroce_advise_mr,
+	.alloc_dm = sroce_alloc_dm,
 	.alloc_mw = sroce_alloc_mw,
 	.alloc_parent_domain = sroce_alloc_parent_domain,
 	.alloc_pd = sroce_alloc_pd,
@@ -107,7 +108,9 @@ static const struct verbs_context_ops sroce_context_ops = {
 	.destroy_srq = sroce_destroy_srq,
 	.detach_mcast = sroce_detach_mcast,
 	.free_context = sroce_free_context,
+	.free_dm = sroce_free_dm,
 	.get_srq_num = sroce_get_srq_num,
+	.import_dm = sroce_import_dm,
 	.import_mr = sroce_import_mr,
 	.import_pd = sroce_import_pd,
 	.modify_cq = sroce_modify_cq,
@@ -124,11 +127,13 @@ static const struct verbs_context_ops sroce_context_ops = {
 	.query_qp = sroce_query_qp,
 	.query_rt_values = sroce_query_rt_values,
 	.query_srq = sroce_query_srq,
+	.reg_dm_mr = sroce_reg_dm_mr,
 	.reg_dmabuf_mr = sroce_reg_dmabuf_mr,
 	.reg_mr = sroce_reg_mr,
 	.req_notify_cq = sroce_req_notify_cq,
 	.rereg_mr = sroce_rereg_mr,
 	.resize_cq = sroce_resize_cq,
+	.unimport_dm = sroce_unimport_dm,
 	.unimport_mr = sroce_unimport_mr,
 	.unimport_pd = sroce_unimport_pd,
 };

@@ -160,6 +160,20 @@ struct sroce_qp {
 	bool			sig_all;
 };
 
+/**
+ * struct sroce_dm - device memory
+ * @ibv: libibverbs' part
+ * @memory: where it is mapped
+ * @size: bytes that are mapped
+ * @length: bytes that were asked for
+ */
+struct sroce_dm {
+	struct verbs_dm		ibv;
+	void			*memory;
+	size_t			size;
+	uint64_t		length;
+};
+
 struct sroce_ah {
 	struct ibv_ah		ibv;
 	uint32_t		number;
@@ -177,6 +191,7 @@ SROCE_TO(pd, ibv)
 SROCE_TO(cq, ibv.cq)
 SROCE_TO(srq, ibv.srq)
 SROCE_TO(qp, ibv.qp)
+SROCE_TO(dm, ibv.dm)
 SROCE_TO(ah, ibv)
 
 static inline struct sroce_cq *cq_ex_to_scq(struct ibv_cq_ex *ibv)
@@ -287,6 +302,14 @@ struct ibv_mr *sroce_import_mr(struct ibv_pd *pd, uint32_t handle);
 void sroce_unimport_mr(struct ibv_mr *ibv);
 struct ibv_mw *sroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int sroce_dealloc_mw(struct ibv_mw *mw);
+
+/* dm.c */
+struct ibv_dm *sroce_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int sroce_free_dm(struct ibv_dm *ibv);
+struct ibv_dm *sroce_import_dm(struct ibv_context *context, uint32_t handle);
+void sroce_unimport_dm(struct ibv_dm *ibv);
+struct ibv_mr *sroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset,
+			       size_t length, unsigned int access);
 
 /* cq.c */
 struct ibv_cq *sroce_create_cq(struct ibv_context *context, int cqe,

@@ -58,6 +58,17 @@ enum sroce_alloc_dm_attrs {
 	SROCE_ATTR_ALLOC_DM_RESP = 1 << 12,
 };
 
+/* A method of device memory: how another process's is mapped, and its length */
+enum sroce_dm_methods {
+	SROCE_METHOD_DM_QUERY = 1 << 12,
+};
+
+enum sroce_query_dm_attrs {
+	SROCE_ATTR_QUERY_DM_HANDLE = 1 << 12,
+	SROCE_ATTR_QUERY_DM_RESP,
+	SROCE_ATTR_QUERY_DM_LENGTH,
+};
+
 /* A value of struct sroce_queue.doorbell: no call is needed, whatever is posted */
 #define SROCE_DOORBELL_NEVER	0xffffffffu
 

@@ -12,8 +12,10 @@
 #include "ah.h"
 #include "cq.h"
 #include "device.h"
+#include "dm.h"
 #include "gid.h"
 #include "mcast.h"
+#include "mmap.h"
 #include "mr.h"
 #include "mw.h"
 #include "port.h"
@@ -73,6 +75,7 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_srq_sge = SROCE_MAX_SGE;
 	attr->max_fast_reg_page_list_len = SROCE_MAX_FAST_REG_PAGES;
 	attr->max_pkeys = SROCE_PKEY_TABLE;
+	attr->max_dm_size = SROCE_MAX_DM;
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = NSEC_PER_SEC / HZ_PER_KHZ;	/* kHz: it counts nanoseconds */
 	attr->local_ca_ack_delay = 15;	/* 134 ms: a host may be busy */
@@ -160,6 +163,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.uverbs_no_driver_id_binding = 1,
 
 	.add_gid = sroce_add_gid,
+	.alloc_dm = sroce_alloc_dm,
 	.alloc_hw_port_stats = sroce_alloc_port_stats,
 	.alloc_mr = sroce_alloc_mr,
 	.alloc_mw = sroce_alloc_mw,
@@ -171,6 +175,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.create_qp = sroce_create_qp,
 	.create_srq = sroce_create_srq,
 	.create_user_ah = sroce_create_ah,
+	.dealloc_dm = sroce_dealloc_dm,
 	.dealloc_driver = sroce_dealloc_driver,
 	.dealloc_mw = sroce_dealloc_mw,
 	.dealloc_pd = sroce_dealloc_pd,
@@ -207,6 +212,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.query_qp = sroce_query_qp,
 	.query_srq = sroce_query_srq,
 	.query_ucontext = sroce_query_ucontext,
+	.reg_dm_mr = sroce_reg_dm_mr,
 	.reg_user_mr = sroce_op_reg_user_mr,
 	.req_notify_cq = sroce_req_notify_cq,
 	.rereg_user_mr = sroce_rereg_user_mr,

@@ -21,6 +21,7 @@
 #define SROCE_MAX_AH		1048576
 #define SROCE_MAX_MR		8388607
 #define SROCE_MAX_MW		8388607
+#define SROCE_MAX_DM		(16 << 20)
 #define SROCE_MAX_CQE		4194303
 #define SROCE_MAX_WR		65536
 #define SROCE_MAX_SGE		32
@@ -56,6 +57,7 @@ struct sroce_qp;
  * @ahs: address vectors by number, RCU
  * @ah_next: likewise
  * @gsi: the queue pair of the general services, number 1, RCU
+ * @dm_bytes: device memory in use
  * @srq_number: number of the last SRQ
  */
 struct sroce_dev {
@@ -74,6 +76,7 @@ struct sroce_dev {
 	struct xarray			ahs;
 	u32				ah_next;
 	struct sroce_qp __rcu		*gsi;
+	atomic64_t			dm_bytes;
 	atomic_t			srq_number;
 };
 

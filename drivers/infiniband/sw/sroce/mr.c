@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <rdma/iter.h>
 #include "device.h"
+#include "dm.h"
 #include "mr.h"
 #include "mw.h"
 #include "qp.h"
@@ -183,6 +184,47 @@ struct ib_mr *sroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iov
 		return ERR_PTR(err);
 	}
 	return &mr->ibmr;
+}
+
+/**
+ * sroce_reg_dm_mr - ib_device_ops.reg_dm_mr: a region of device memory
+ * @pd: protection domain
+ * @ibdm: memory, which stays: the core counts its regions
+ * @attr: range, which @ibdm has, and permissions
+ * @attrs: nothing in it
+ *
+ * Its addresses begin at 0.
+ * Return: the region, or an ERR_PTR.
+ */
+struct ib_mr *sroce_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_mr_attr *attr,
+			      struct uverbs_attr_bundle *attrs)
+{
+	const struct sroce_dm *dm = to_sdm(ibdm);
+	struct sroce_mr *mr;
+	int err = -ENOMEM;
+
+	if (attr->access_flags & ~SROCE_ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = sroce_mr_new(pd, SROCE_MR_DM, attr->access_flags);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->length = attr->length;
+	mr->shift = PAGE_SHIFT;
+	mr->offset = offset_in_page(attr->offset);
+	mr->valid = true;
+	mr->max_chunks = sroce_dm_chunks(dm, attr->offset, attr->length, NULL);
+	mr->chunks = kvmalloc_array(max(mr->max_chunks, 1u), sizeof(*mr->chunks), GFP_KERNEL);
+	if (!mr->chunks)
+		goto err_free;
+	mr->num_chunks = sroce_dm_chunks(dm, attr->offset, attr->length, mr->chunks);
+	err = sroce_mr_publish(to_sdev(pd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	sroce_mr_free(mr);
+	return ERR_PTR(err);
 }
 
 /* A new region of the same pages, which the old one goes on using until it is freed */

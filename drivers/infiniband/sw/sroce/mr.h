@@ -19,6 +19,7 @@ struct sroce_qp;
 enum sroce_mr_type {
 	SROCE_MR_DMA,	/* all of the kernel's memory, for kernel users */
 	SROCE_MR_USER,	/* pinned user pages */
+	SROCE_MR_DM,	/* device memory */
 	SROCE_MR_FAST,	/* a page list that a kernel user sets by a work request */
 };
 
@@ -120,6 +121,8 @@ struct ib_mr *sroce_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *sroce_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
 int sroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		    unsigned int *sg_offset);
+struct ib_mr *sroce_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_mr_attr *attr,
+			      struct uverbs_attr_bundle *attrs);
 int sroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 int sroce_mr_register(struct ib_mr *ibmr, struct ib_pd *pd, u32 key, int access);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory of rings, and its mapping into user space */
+/* Memory of rings: ours, which the user maps, or the user's */
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -7,16 +7,47 @@
 #include <rdma/uverbs_ioctl.h>
 #include "compat.h"
 #include "device.h"
+#include "mmap.h"
 #include "ring.h"
 
 /*
- * Lives from sroce_ring_create() to the last put of @entry: the core holds a
- * reference while an mmap() call is under way.  The pages themselves stay as
- * long as any process maps them.
+ * Lives from sroce_ring_create() to the last put of @mapping.  The pages themselves
+ * stay as long as any process maps them.
  */
 struct sroce_ring_map {
-	struct rdma_user_mmap_entry	entry;
-	struct sroce_queue		*queue;
+	struct sroce_mapping	mapping;
+	struct sroce_queue	*queue;
+};
+
+/* remap_vmalloc_range() wants memory of vmalloc_user(), which cannot be charged */
+static int sroce_ring_mmap(struct sroce_mapping *mapping, struct vm_area_struct *vma)
+{
+	const void *at = container_of(mapping, struct sroce_ring_map, mapping)->queue;
+	unsigned long address;
+	int err;
+
+	/* the area has the size of the mapping */
+	for (address = vma->vm_start; address < vma->vm_end; address += PAGE_SIZE) {
+		err = vm_insert_page(vma, address, vmalloc_to_page(at));
+		if (err)
+			return err;
+		at += PAGE_SIZE;
+	}
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	return 0;
+}
+
+static void sroce_ring_map_free(struct sroce_mapping *mapping)
+{
+	struct sroce_ring_map *map = container_of(mapping, struct sroce_ring_map, mapping);
+
+	vfree(map->queue);
+	kfree(map);
+}
+
+static const struct sroce_mapping_ops sroce_ring_mapping_ops = {
+	.map = sroce_ring_mmap,
+	.free = sroce_ring_map_free,
 };
 
 static int sroce_ring_expose(struct sroce_ring *ring, struct ib_udata *udata, size_t size,
@@ -30,15 +61,12 @@ static int sroce_ring_expose(struct sroce_ring *ring, struct ib_udata *udata, si
 	if (!map)
 		return -ENOMEM;
 	map->queue = ring->queue;
-	err = rdma_user_mmap_entry_insert(context, &map->entry, size);
+	err = sroce_mapping_add(&map->mapping, &sroce_ring_mapping_ops, context, size, mi);
 	if (err) {
 		kfree(map);
 		return err;
 	}
 	ring->map = map;
-	mi->offset = rdma_user_mmap_get_offset(&map->entry);
-	mi->size = size;
-	mi->pad = 0;
 	return 0;
 }
 
@@ -172,60 +200,11 @@ void sroce_ring_destroy(struct sroce_ring *ring)
 		vunmap(ring->queue);
 		ib_umem_release(ring->umem);
 	} else if (ring->map) {
-		rdma_user_mmap_entry_remove(&ring->map->entry);
+		sroce_mapping_remove(&ring->map->mapping);
 	} else {
 		vfree(ring->queue);
 	}
 	ring->queue = NULL;
 	ring->map = NULL;
 	ring->umem = NULL;
-}
-
-/**
- * sroce_mmap_free - ib_device_ops.mmap_free: the last reference is gone
- * @entry: entry of a ring
- */
-void sroce_mmap_free(struct rdma_user_mmap_entry *entry)
-{
-	struct sroce_ring_map *map = container_of(entry, struct sroce_ring_map, entry);
-
-	vfree(map->queue);
-	kfree(map);
-}
-
-/* remap_vmalloc_range() wants memory of vmalloc_user(), which cannot be charged */
-static int sroce_ring_map_pages(const struct sroce_queue *queue, struct vm_area_struct *vma)
-{
-	const void *at = queue;
-	unsigned long address;
-	int err;
-
-	for (address = vma->vm_start; address < vma->vm_end; address += PAGE_SIZE) {
-		err = vm_insert_page(vma, address, vmalloc_to_page(at));
-		if (err)
-			return err;
-		at += PAGE_SIZE;
-	}
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	return 0;
-}
-
-/**
- * sroce_mmap - ib_device_ops.mmap: map a ring
- * @context: the user's context
- * @vma: offset and size as struct sroce_mmap_info said
- *
- * Return: 0, -EINVAL when there is no ring of that offset and size, -ENOMEM.
- */
-int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
-{
-	struct rdma_user_mmap_entry *entry = rdma_user_mmap_entry_get(context, vma);
-	int err;
-
-	if (!entry)
-		return -EINVAL;
-	/* which has the size of the mapping */
-	err = sroce_ring_map_pages(container_of(entry, struct sroce_ring_map, entry)->queue, vma);
-	rdma_user_mmap_entry_put(entry);
-	return err;
 }

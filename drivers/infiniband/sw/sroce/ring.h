@@ -40,8 +40,6 @@ int sroce_ring_create(struct sroce_ring *ring, struct ib_udata *udata,
 		      struct sroce_mmap_info *mi);
 u32 sroce_ring_ext(struct ib_udata *udata);
 void sroce_ring_destroy(struct sroce_ring *ring);
-int sroce_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
-void sroce_mmap_free(struct rdma_user_mmap_entry *entry);
 
 static inline void *sroce_ring_element(const struct sroce_ring *ring, u32 index)
 {
