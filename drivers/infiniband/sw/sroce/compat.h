@@ -123,6 +123,11 @@ static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struc
 #define sroce_umem_get		ib_umem_get
 #endif
 
+/* Atomic write is known to the kernel from 6.2 on, to user space by these numbers */
+#define SROCE_WR_ATOMIC_WRITE		15
+#define SROCE_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)
+#define SROCE_DEVICE_ATOMIC_WRITE	BIT_ULL(40)
+
 /*
  * From 6.16 on a device is born in a net namespace, where the RDMA subsystem is
  * not in shared mode; before that always in the first one, and is moved

@@ -67,6 +67,7 @@ static const enum ib_wc_opcode sroce_wc_opcodes[] = {
 	[IB_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
 	[IB_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
 	[IB_WR_REG_MR]			= IB_WC_REG_MR,
+	[SROCE_WR_ATOMIC_WRITE]		= SROCE_WC_ATOMIC_WRITE,
 	[IB_WR_BIND_MW]		= IB_WC_BIND_MW,
 };
 
@@ -117,8 +118,7 @@ static bool sroce_is_done(const struct sroce_qp *qp, const struct sroce_swqe *wq
 
 	if (wqe->state != SROCE_WQE_SENDING)
 		return true;
-	if (wqe->opcode == IB_WR_RDMA_READ || wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
-	    wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD)
+	if (sroce_wqe_is_rd_atomic(wqe))
 		return false;
 	return sroce_psn_diff(qp->req.una, end) >= 0;
 }
@@ -295,10 +295,7 @@ static bool sroce_acknowledge(struct sroce_qp *qp, u32 psn)
 
 	for (slot = req->ring.index; slot != req->fresh; slot = sroce_ring_next(&req->ring, slot)) {
 		const struct sroce_swqe *wqe = &req->wqes[slot];
-		bool responds = wqe->state == SROCE_WQE_SENDING &&
-				(wqe->opcode == IB_WR_RDMA_READ ||
-				 wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
-				 wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD);
+		bool responds = wqe->state == SROCE_WQE_SENDING && sroce_wqe_is_rd_atomic(wqe);
 
 		if (sroce_psn_diff(psn, wqe->first_psn) <= 0)
 			break;
@@ -469,6 +466,19 @@ static void sroce_complete_atomic(struct sroce_qp *qp, struct sroce_swqe *wqe,
 	sroce_response_done(qp, wqe);
 }
 
+/* Answered like a READ of nothing */
+static void sroce_complete_atomic_write(struct sroce_qp *qp, struct sroce_swqe *wqe,
+					const struct sroce_packet *packet)
+{
+	if (packet->length || !(packet->op->flags & SROCE_OP_START) ||
+	    !(packet->op->flags & SROCE_OP_END)) {
+		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
+		return;
+	}
+	sroce_progress(qp, sroce_psn_add(packet->psn, 1));
+	sroce_response_done(qp, wqe);
+}
+
 /* A READ or atomic response */
 static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
@@ -485,6 +495,8 @@ static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_pack
 		return;
 	if (wqe->state == SROCE_WQE_SENDING && wqe->opcode == IB_WR_RDMA_READ && read)
 		sroce_complete_read(qp, wqe, packet);
+	else if (wqe->state == SROCE_WQE_SENDING && wqe->opcode == SROCE_WR_ATOMIC_WRITE && read)
+		sroce_complete_atomic_write(qp, wqe, packet);
 	else if (wqe->state == SROCE_WQE_SENDING && !read &&
 		 (wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 		  wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD))

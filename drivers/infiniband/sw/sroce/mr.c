@@ -672,6 +672,44 @@ int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 	return sroce_mr_act(qp->dev, &a, sroce_mr_atomic_act);
 }
 
+static int sroce_mr_atomic_write_act(const struct sroce_mr *mr, const struct sroce_access *a)
+{
+	void *mem;
+	u64 run;
+
+	if (mr->type != SROCE_MR_DMA)
+		mem = sroce_mr_address(mr, a->va, &run);
+	else if (sroce_kernel_range_ok(a->va, a->length))
+		mem = (void *)(uintptr_t)a->va;
+	else
+		return -EACCES;
+	if (!IS_ALIGNED(a->va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64)))
+		return -EINVAL;
+	/* whoever sees it sees what was written before */
+	atomic64_set_release((atomic64_t *)mem, a->swap_add);
+	return 0;
+}
+
+/**
+ * sroce_mr_atomic_write - carry out an atomic write
+ * @qp: queue pair
+ * @rkey: key
+ * @va: address
+ * @value: eight bytes, as they are in memory
+ *
+ * Context: any.  Return: 0, -EACCES, or -EINVAL when @va is not aligned.
+ */
+int sroce_mr_atomic_write(const struct sroce_qp *qp, u32 rkey, u64 va, u64 value)
+{
+	const struct sroce_access a = {
+		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.key = rkey, .va = va, .length = sizeof(u64),
+		.access = IB_ACCESS_REMOTE_WRITE, .swap_add = value,
+	};
+
+	return sroce_mr_act(qp->dev, &a, sroce_mr_atomic_write_act);
+}
+
 /* One entry of a list: the reserved key 0 is all memory, for kernel users only */
 static int sroce_sge_copy(struct sroce_dev *dev, struct ib_pd *pd, const struct sroce_sge *sge,
 			  u32 offset, void *buf, u32 length, int access)

@@ -133,6 +133,7 @@ int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int 
 int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, int access);
 int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original);
+int sroce_mr_atomic_write(const struct sroce_qp *qp, u32 rkey, u64 va, u64 value);
 int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl,
 		   u32 offset, void *buf, u32 length, int access);
 int sroce_sgl_load(struct sroce_sgl *sgl, u32 max, const struct sroce_sge *from, u32 num);

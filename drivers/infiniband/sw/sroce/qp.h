@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "ah.h"
+#include "compat.h"
 #include "cq.h"
 #include "device.h"
 #include "mw.h"
@@ -164,6 +165,7 @@ struct sroce_requester {
 /**
  * struct sroce_resource - a READ or atomic that we respond to (9.7.7, 9.4.5)
  * @atomic: which of both
+ * @empty: an atomic write: answered like a READ of nothing
  * @pending: there is something to send
  * @again: what is pending was sent before
  * @resumed: some of the response was sent since it became pending
@@ -176,6 +178,7 @@ struct sroce_requester {
  */
 struct sroce_resource {
 	bool			atomic;
+	bool			empty;
 	bool			pending;
 	bool			again;
 	bool			resumed;
@@ -296,6 +299,14 @@ struct sroce_qp {
 static inline struct sroce_qp *to_sqp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct sroce_qp, ibqp);
+}
+
+/* Does a response of its own answer this request, rather than any ACK behind it? */
+static inline bool sroce_wqe_is_rd_atomic(const struct sroce_swqe *wqe)
+{
+	return wqe->opcode == IB_WR_RDMA_READ || wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD ||
+	       wqe->opcode == SROCE_WR_ATOMIC_WRITE;
 }
 
 static inline bool sroce_qp_is_datagram(const struct sroce_qp *qp)

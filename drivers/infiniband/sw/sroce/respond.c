@@ -373,6 +373,35 @@ static bool sroce_respond_atomic(struct sroce_qp *qp, const struct sroce_packet 
 	return true;
 }
 
+/* Eight bytes at once, visible after everything before them */
+static bool sroce_respond_atomic_write(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_reth *reth = packet->eth;
+	struct sroce_resource *res = sroce_resource_new(qp);
+	u64 value;
+	int err;
+
+	if (!res || !(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE) ||
+	    packet->length != sizeof(value) || be32_to_cpu(reth->length) != sizeof(value)) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	memcpy(&value, packet->payload, sizeof(value));
+	err = sroce_mr_atomic_write(qp, be32_to_cpu(reth->rkey), be64_to_cpu(reth->va), value);
+	if (err == -EINVAL) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	if (err) {
+		sroce_refuse_access(qp);
+		return false;
+	}
+	sroce_count(qp->dev, SROCE_CNT_ATOMIC_REQUESTS);
+	res->empty = true;
+	sroce_resource_add(qp, res, 1);
+	return true;
+}
+
 /* The resource that a repeated request is about, and its number */
 static struct sroce_resource *sroce_resource_find(struct sroce_qp *qp, u32 psn, bool atomic,
 						  u32 *number)
@@ -419,13 +448,17 @@ static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_pack
 	u32 number;
 
 	sroce_count(qp->dev, SROCE_CNT_DUPLICATE_REQUEST);
-	if (!(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC))) {
+	if (!(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE))) {
 		resp->ack_due = true;
 		return;
 	}
 	res = sroce_resource_find(qp, packet->psn, atomic, &number);
-	if (!res || (!atomic && !sroce_read_again(qp, res, packet)))
+	if (!res || res->empty != !!(packet->op->flags & SROCE_OP_ATOMIC_WRITE))
 		return;
+	if (!atomic && !res->empty && !sroce_read_again(qp, res, packet))
+		return;
+	if (res->empty)
+		res->next = 0;
 	if (!res->pending)
 		res->again = true;
 	res->pending = true;
@@ -448,6 +481,8 @@ static bool sroce_respond_execute(struct sroce_qp *qp, const struct sroce_packet
 		return sroce_respond_write(qp, packet);
 	if (flags & SROCE_OP_READ)
 		return sroce_respond_read(qp, packet);
+	if (flags & SROCE_OP_ATOMIC_WRITE)
+		return sroce_respond_atomic_write(qp, packet);
 	return sroce_respond_atomic(qp, packet);
 }
 
@@ -477,7 +512,7 @@ static void sroce_respond_rc(struct sroce_qp *qp, const struct sroce_packet *pac
 	if (packet->op->flags & SROCE_OP_END)
 		resp->msn = (resp->msn + 1) & SROCE_PSN_MASK;
 	if (packet->bth->psn & cpu_to_be32(SROCE_BTH_ACKREQ) &&
-	    !(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC)))
+	    !(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE)))
 		resp->ack_due = true;
 }
 

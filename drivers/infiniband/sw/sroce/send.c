@@ -40,6 +40,8 @@ static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return qp->ibqp.qp_type == IB_QPT_RC;
+	case SROCE_WR_ATOMIC_WRITE:
+		return !kernel && qp->ibqp.qp_type == IB_QPT_RC;
 	case IB_WR_LOCAL_INV:
 		return qp->ibqp.qp_type == IB_QPT_RC;
 	case IB_WR_BIND_MW:
@@ -61,11 +63,6 @@ static bool sroce_wqe_is_atomic(const struct sroce_swqe *wqe)
 {
 	return wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static bool sroce_wqe_is_rd_atomic(const struct sroce_swqe *wqe)
-{
-	return wqe->opcode == IB_WR_RDMA_READ || sroce_wqe_is_atomic(wqe);
 }
 
 /**
@@ -95,6 +92,11 @@ static int sroce_wqe_length(struct sroce_qp *qp, u32 slot, const struct sroce_se
 	struct sroce_requester *req = &qp->req;
 	int err;
 
+	if (wqe->opcode == SROCE_WR_ATOMIC_WRITE) {	/* its eight bytes come with it */
+		wqe->flags |= IB_SEND_INLINE;
+		wqe->length = sizeof(u64);
+		return 0;
+	}
 	if (wqe->flags & IB_SEND_INLINE) {
 		wqe->length = READ_ONCE(ring->data.length);
 		return wqe->length <= req->max_inline ? 0 : -EINVAL;
@@ -165,7 +167,8 @@ static enum ib_wc_status sroce_wqe_copy(struct sroce_qp *qp, u32 slot)
 	if (sroce_wqe_is_local(wqe))
 		return IB_WC_SUCCESS;
 	if (sroce_wqe_is_rd_atomic(wqe) &&
-	    (wqe->flags & IB_SEND_INLINE || !qp->attr.max_rd_atomic))
+	    ((wqe->flags & IB_SEND_INLINE && opcode != SROCE_WR_ATOMIC_WRITE) ||
+	     !qp->attr.max_rd_atomic))
 		return IB_WC_LOC_QP_OP_ERR;
 	if (sroce_wqe_length(qp, slot, ring, wqe))
 		return IB_WC_LOC_QP_OP_ERR;
@@ -209,6 +212,7 @@ static bool sroce_wqe_must_wait(const struct sroce_qp *qp, u32 slot)
 	case IB_WR_RDMA_READ:
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case SROCE_WR_ATOMIC_WRITE:
 		return qp->req.rd_atomic && qp->req.rd_atomic >= qp->attr.max_rd_atomic;
 	case IB_WR_LOCAL_INV:	/* earlier requests may have to be repeated from it */
 		return qp->req.una != qp->req.psn_end;
@@ -285,6 +289,8 @@ static u8 sroce_opcode_of(const struct sroce_swqe *wqe, bool first, bool last)
 		return SROCE_COMPARE_SWAP;
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return SROCE_FETCH_ADD;
+	case SROCE_WR_ATOMIC_WRITE:
+		return SROCE_ATOMIC_WRITE;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return sroce_opcode_write(wqe, first, last);
@@ -435,7 +441,8 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 		.pkey_index = qp->attr.pkey_index,
 		.solicited = last && wqe->flags & IB_SEND_SOLICITED && !rd_atomic,
 		.ask = sroce_send_ask(qp, qp->req.psn, last),
-		.length = rd_atomic ? 0 : min(remains, qp->mtu),
+		.length = rd_atomic && wqe->opcode != SROCE_WR_ATOMIC_WRITE ?
+			  0 : min(remains, qp->mtu),
 	};
 	enum ib_wc_status status;
 	int err;

@@ -107,7 +107,8 @@ enum sroce_opcode {
 	SROCE_FETCH_ADD			= 0x14,
 	SROCE_SEND_LAST_INV		= 0x16,
 	SROCE_SEND_ONLY_INV		= 0x17,
-	SROCE_OPCODES			= 0x18,
+	SROCE_ATOMIC_WRITE		= 0x1d,
+	SROCE_OPCODES			= 0x1e,
 	SROCE_OPCODE_MASK		= 0x1f,
 };
 
@@ -127,6 +128,7 @@ enum sroce_op_flags {
 	SROCE_OP_ATOMIC_AETH	= 1 << 11,
 	SROCE_OP_IMM		= 1 << 12,
 	SROCE_OP_IETH		= 1 << 13,
+	SROCE_OP_ATOMIC_WRITE	= 1 << 14,
 };
 
 /**
