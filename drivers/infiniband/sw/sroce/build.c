@@ -11,6 +11,9 @@ static u8 sroce_service(const struct sroce_qp *qp)
 		return SROCE_RC;
 	case IB_QPT_UC:
 		return SROCE_UC;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return SROCE_XRC;
 	default:
 		return SROCE_UD;
 	}
@@ -18,7 +21,13 @@ static u8 sroce_service(const struct sroce_qp *qp)
 
 static u32 sroce_eth_bytes(const struct sroce_qp *qp, u8 opcode)
 {
-	return sroce_ops[opcode].eth + (sroce_qp_is_datagram(qp) ? SROCE_DETH_BYTES : 0);
+	u32 bytes = sroce_ops[opcode].eth;
+
+	if (sroce_qp_is_datagram(qp))
+		bytes += SROCE_DETH_BYTES;
+	if (qp->ibqp.qp_type == IB_QPT_XRC_INI)	/* which sends nothing but requests */
+		bytes += SROCE_XRCETH_BYTES;
+	return bytes;
 }
 
 /**

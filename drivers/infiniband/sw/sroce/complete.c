@@ -48,7 +48,7 @@ void sroce_complete_rearm(struct sroce_qp *qp)
 {
 	struct sroce_requester *req = &qp->req;
 
-	if (qp->ibqp.qp_type != IB_QPT_RC || req->rnr_wait)
+	if (!sroce_qp_is_reliable(qp) || req->rnr_wait)
 		return;
 	if (req->una == req->psn_max || !qp->attr.timeout)
 		req->armed = false;
@@ -126,7 +126,7 @@ static bool sroce_is_done(const struct sroce_qp *qp, const struct sroce_swqe *wq
 /* Send queue error: datagrams and UC go on receiving, 10.3.1.6 */
 static void sroce_send_queue_error(struct sroce_qp *qp)
 {
-	if (qp->ibqp.qp_type == IB_QPT_RC) {
+	if (sroce_qp_is_reliable(qp)) {
 		sroce_qp_error(qp);
 		return;
 	}
@@ -181,8 +181,11 @@ void sroce_complete_done(struct sroce_qp *qp)
 void sroce_complete_flush(struct sroce_qp *qp)
 {
 	struct sroce_requester *req = &qp->req;
-	u32 producer = sroce_ring_producer(&req->ring);
+	u32 producer;
 
+	if (!req->ring.queue)
+		return;
+	producer = sroce_ring_producer(&req->ring);
 	req->armed = false;
 	req->rnr_wait = false;
 	req->rd_atomic = 0;

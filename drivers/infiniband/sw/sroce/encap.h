@@ -85,6 +85,7 @@ struct sroce_frame {
  * @op: what its opcode says
  * @opcode: opcode with the service
  * @psn: PSN
+ * @srq_num: for a request of XRC
  * @eth: the extended transport headers
  * @payload: payload
  * @length: its length without pad, bytes
@@ -95,6 +96,7 @@ struct sroce_packet {
 	const struct sroce_op		*op;
 	u8				opcode;
 	u32				psn;
+	u32				srq_num;
 	const void			*eth;
 	const void			*payload;
 	u32				length;

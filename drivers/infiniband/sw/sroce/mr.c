@@ -467,7 +467,7 @@ int sroce_mr_invalidate(const struct sroce_qp *qp, u32 key)
 		return sroce_mw_invalidate(qp, key);
 	rcu_read_lock();
 	mr = xa_load(&qp->dev->mrs, SROCE_KEY_INDEX(key));
-	if (mr && mr->type == SROCE_MR_FAST && mr->ibmr.pd == qp->ibqp.pd)
+	if (mr && mr->type == SROCE_MR_FAST && mr->ibmr.pd == sroce_qp_memory_pd(qp))
 		err = sroce_mr_invalidate_fast(mr, key);
 	rcu_read_unlock();
 	return err;
@@ -593,7 +593,7 @@ static int sroce_mr_nothing(const struct sroce_mr *mr, const struct sroce_access
 int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int access)
 {
 	const struct sroce_access a = {
-		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.pd = sroce_qp_memory_pd(qp), .qpn = qp->ibqp.qp_num,
 		.key = rkey, .va = va, .length = length, .access = access,
 	};
 
@@ -615,7 +615,7 @@ int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int 
 int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, int access)
 {
 	const struct sroce_access a = {
-		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.pd = sroce_qp_memory_pd(qp), .qpn = qp->ibqp.qp_num,
 		.key = rkey, .va = va, .length = length, .access = access, .buf = buf,
 	};
 
@@ -663,7 +663,7 @@ int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original)
 {
 	const struct sroce_access a = {
-		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.pd = sroce_qp_memory_pd(qp), .qpn = qp->ibqp.qp_num,
 		.key = rkey, .va = va, .length = sizeof(u64),
 		.access = IB_ACCESS_REMOTE_ATOMIC, .buf = original,
 		.compare = compare, .compare_with = compare_with, .swap_add = swap_add,
@@ -702,7 +702,7 @@ static int sroce_mr_atomic_write_act(const struct sroce_mr *mr, const struct sro
 int sroce_mr_atomic_write(const struct sroce_qp *qp, u32 rkey, u64 va, u64 value)
 {
 	const struct sroce_access a = {
-		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num,
+		.pd = sroce_qp_memory_pd(qp), .qpn = qp->ibqp.qp_num,
 		.key = rkey, .va = va, .length = sizeof(u64),
 		.access = IB_ACCESS_REMOTE_WRITE, .swap_add = value,
 	};

@@ -13,6 +13,7 @@
 #include "qp.h"
 #include "respond.h"
 #include "send.h"
+#include "xrc.h"
 
 #define SROCE_FIRST_QPN		16	/* 0 and 1 are special, some below are reserved */
 #define SROCE_LAST_QPN		0xfffffe
@@ -254,6 +255,7 @@ static void sroce_qp_transmit(struct sroce_qp *qp)
 static u32 sroce_qp_release(struct sroce_qp *qp)
 	__releases(&qp->lock)
 {
+	struct sroce_srq *xrc_srq;
 	enum sroce_work work;
 	u32 events;
 
@@ -261,12 +263,15 @@ static u32 sroce_qp_release(struct sroce_qp *qp)
 		sroce_qp_transmit(qp);
 	work = qp->dead ? SROCE_WORK_NONE : qp->work_due;
 	events = qp->events;
+	xrc_srq = qp->resp.xrc_srq;
+	qp->resp.xrc_srq = NULL;
 	qp->work_due = SROCE_WORK_NONE;
 	qp->events = 0;
 	if (work)
 		sroce_queue_work(qp, work, qp->work_cpu);
 	qp->work_cpu = WORK_CPU_UNBOUND;	/* wherever that is then */
 	spin_unlock(&qp->lock);
+	sroce_xrc_leave(xrc_srq);
 	return events;
 }
 
@@ -452,12 +457,31 @@ static int sroce_qp_check_cap(struct ib_device *ibdev, const struct ib_qp_init_a
 	return 0;
 }
 
+/* An XRC initiator does not receive, and a target has no CQ of its own */
+static bool sroce_cqs_ok(const struct ib_qp_init_attr *init)
+{
+	switch (init->qp_type) {
+	case IB_QPT_XRC_INI:
+		return init->send_cq;
+	case IB_QPT_XRC_TGT:
+		return init->xrcd;
+	default:
+		return init->send_cq && init->recv_cq;
+	}
+}
+
 static int sroce_qp_check_init(struct ib_qp *ibqp, const struct ib_qp_init_attr *init)
 {
 	switch (init->qp_type) {
 	case IB_QPT_RC:
 	case IB_QPT_UC:
 	case IB_QPT_UD:
+		break;
+	case IB_QPT_XRC_TGT:	/* the core does not say whose it is */
+		break;
+	case IB_QPT_XRC_INI:
+		if (!ibqp->uobject)
+			return -EOPNOTSUPP;
 		break;
 	case IB_QPT_GSI:
 		if (init->port_num != SROCE_PORT)
@@ -470,7 +494,7 @@ static int sroce_qp_check_init(struct ib_qp *ibqp, const struct ib_qp_init_attr 
 	}
 	if (init->create_flags)
 		return -EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq)
+	if (!sroce_cqs_ok(init))
 		return -EINVAL;
 	return sroce_qp_check_cap(ibqp->device, init);
 }
@@ -481,6 +505,12 @@ static int sroce_qp_create_sq(struct sroce_qp *qp, struct ib_qp_cap *cap, struct
 	struct sroce_requester *req = &qp->req;
 	u32 payload;
 
+	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT) {
+		cap->max_send_wr = 0;
+		cap->max_send_sge = 0;
+		cap->max_inline_data = 0;
+		return 0;
+	}
 	req->max_sge = max(cap->max_send_sge, 1u);
 	payload = max(req->max_sge * (u32)sizeof(struct sroce_sge), cap->max_inline_data);
 	req->max_inline = payload;
@@ -488,8 +518,6 @@ static int sroce_qp_create_sq(struct sroce_qp *qp, struct ib_qp_cap *cap, struct
 	req->scatter = sroce_sgl_alloc(req->max_sge);
 	if (!req->gather || !req->scatter)
 		return -ENOMEM;
-	spin_lock_init(&req->post_lock);
-	timer_setup(&req->timer, sroce_complete_timer, 0);
 	cap->max_send_sge = req->max_sge;
 	cap->max_inline_data = req->max_inline;
 	return sroce_ring_create(&req->ring, udata, user, &cap->max_send_wr,
@@ -501,11 +529,14 @@ static int sroce_qp_create_rq(struct sroce_qp *qp, struct ib_srq *srq, struct ib
 			      struct sroce_mmap_info *mi)
 {
 	u32 max_sge = srq ? to_ssrq(srq)->rq.max_sge : max(cap->max_recv_sge, 1u);
+	bool xrc = qp->ibqp.qp_type == IB_QPT_XRC_INI || qp->ibqp.qp_type == IB_QPT_XRC_TGT;
 
+	if (xrc)	/* a target, whatever its SRQs have */
+		max_sge = SROCE_MAX_SGE;
 	qp->resp.recv.sgl = sroce_sgl_alloc(max_sge);
 	if (!qp->resp.recv.sgl)
 		return -ENOMEM;
-	if (srq) {
+	if (srq || xrc) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 		return 0;
@@ -556,6 +587,9 @@ static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
 	kref_init(&qp->ref);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
+	spin_lock_init(&qp->req.post_lock);
+	timer_setup(&qp->req.timer, sroce_complete_timer, 0);
+	qp->xrcd = init->xrcd;
 	__skb_queue_head_init(&qp->tx);
 	INIT_DELAYED_WORK(&qp->work, sroce_qp_work);
 	qp->work_cpu = WORK_CPU_UNBOUND;
@@ -599,7 +633,7 @@ int sroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_
 	if (err)
 		goto err_queues;
 	qp->attr.cap = init->cap;
-	if (!udata) {
+	if (!udata && qp->req.ring.queue) {
 		err = sroce_send_prepare(qp);
 		if (err)
 			goto err_queues;
@@ -905,7 +939,7 @@ int sroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int err = 0;
 
-	if (ibqp->srq || READ_ONCE(qp->state) == IB_QPS_RESET) {
+	if (!qp->resp.rq.ring.queue || READ_ONCE(qp->state) == IB_QPS_RESET) {
 		*bad_wr = wr;
 		return -EINVAL;
 	}

@@ -61,6 +61,7 @@ enum sroce_swqe_state {
  * @length: of the message, bytes
  * @packets: PSNs that it takes
  * @first_psn: the first of them
+ * @srq_num: for XRC, of the SRQ that it is for
  * @imm: immediate data, as it is on the wire, or the key to be invalidated
  * @compare_add: operands of an atomic
  * @swap: likewise
@@ -80,6 +81,7 @@ struct sroce_swqe {
 	u32			length;
 	u32			packets;
 	u32			first_psn;
+	u32			srq_num;
 	__be32			imm;
 	union {
 		struct {
@@ -174,6 +176,7 @@ struct sroce_requester {
  * @next: packets of the response that are sent, relative to @first_psn
  * @msn: message sequence number in the response
  * @va: for READ, with @rkey and @length
+ * @srq_num: for XRC, of the SRQ that it was for
  * @original: for an atomic, what was there
  */
 struct sroce_resource {
@@ -189,12 +192,16 @@ struct sroce_resource {
 	u64			va;
 	u32			rkey;
 	u32			length;
+	u32			srq_num;
 	u64			original;
 };
 
 /**
  * struct sroce_responder - the receiving half
  * @rq: receive queue, when there is no SRQ
+ * @xrc_srq: for an XRC target, SRQ that it works for now, with a reference; while
+ *	the queue pair is locked
+ * @srq_num: number of the SRQ that @recv is from
  * @recv: work request that the message goes to
  * @psn: PSN expected next (ePSN)
  * @msn: message sequence number
@@ -217,6 +224,8 @@ struct sroce_resource {
  */
 struct sroce_responder {
 	struct sroce_rq		rq;
+	struct sroce_srq	*xrc_srq;
+	u32			srq_num;
 	struct sroce_recv	recv;
 	u32			psn;
 	u32			msn;
@@ -249,6 +258,7 @@ struct sroce_responder {
  *	or a consumer is called: sroce_qp_unlock() does both after it.
  * @state: as the attribute
  * @attr: attributes that were set
+ * @xrcd: for an XRC target, its domain
  * @sig_type: whether every send work request completes with a CQE
  * @av: the peer, for connected services
  * @mtu: path MTU, bytes
@@ -276,6 +286,7 @@ struct sroce_qp {
 	spinlock_t			lock;	/* see above */
 	enum ib_qp_state		state;
 	struct ib_qp_attr		attr;
+	struct ib_xrcd			*xrcd;
 	enum ib_sig_type		sig_type;
 	struct sroce_av			*av;
 	u32				mtu;
@@ -312,6 +323,19 @@ static inline bool sroce_wqe_is_rd_atomic(const struct sroce_swqe *wqe)
 static inline bool sroce_qp_is_datagram(const struct sroce_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
+}
+
+/* RC, and XRC, which differs only in whose receive queue it is */
+static inline bool sroce_qp_is_reliable(const struct sroce_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_RC || qp->ibqp.qp_type == IB_QPT_XRC_INI ||
+	       qp->ibqp.qp_type == IB_QPT_XRC_TGT;
+}
+
+/* The protection domain of what a peer accesses */
+static inline struct ib_pd *sroce_qp_memory_pd(const struct sroce_qp *qp)
+{
+	return qp->resp.xrc_srq ? qp->resp.xrc_srq->ibsrq.pd : qp->ibqp.pd;
 }
 
 /* May it receive? (10.3.1) */

@@ -27,6 +27,12 @@ static bool sroce_service_ok(const struct sroce_qp *qp, u8 opcode)
 	switch (qp->ibqp.qp_type) {
 	case IB_QPT_RC:
 		return (opcode & SROCE_SERVICE_MASK) == SROCE_RC;
+	case IB_QPT_XRC_INI:
+		return (opcode & SROCE_SERVICE_MASK) == SROCE_XRC &&
+		       sroce_ops[opcode & SROCE_OPCODE_MASK].flags & SROCE_OP_RESPONSE;
+	case IB_QPT_XRC_TGT:
+		return (opcode & SROCE_SERVICE_MASK) == SROCE_XRC &&
+		       !(sroce_ops[opcode & SROCE_OPCODE_MASK].flags & SROCE_OP_RESPONSE);
 	case IB_QPT_UC:
 		return (opcode & SROCE_SERVICE_MASK) == SROCE_UC &&
 		       (opcode & SROCE_OPCODE_MASK) <= SROCE_WRITE_ONLY_IMM;
@@ -44,6 +50,7 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 			       const void *data, u32 length)
 {
 	const struct sroce_bth *bth = data;
+	bool xrc = (bth->opcode & SROCE_SERVICE_MASK) == SROCE_XRC;
 	u32 headers, pad;
 
 	packet->frame = frame;
@@ -59,6 +66,9 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 	headers = sizeof(*bth) + packet->op->eth;
 	if ((bth->opcode & SROCE_SERVICE_MASK) == SROCE_UD)
 		headers += SROCE_DETH_BYTES;
+	xrc = xrc && !(packet->op->flags & SROCE_OP_RESPONSE);
+	if (xrc)
+		headers += SROCE_XRCETH_BYTES;
 	pad = (bth->flags & SROCE_BTH_PAD_MASK) >> SROCE_BTH_PAD_SHIFT;
 	if (length < headers + pad + SROCE_ICRC_BYTES)
 		return false;
@@ -68,6 +78,12 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 	if ((packet->length + pad) & 3)
 		return false;
 	packet->eth = bth + 1;
+	if (xrc) {
+		const struct sroce_xrceth *xrceth = packet->eth;
+
+		packet->srq_num = be32_to_cpu(xrceth->srq_num) & SROCE_SRQ_MASK;
+		packet->eth = xrceth + 1;
+	}
 	packet->payload = data + headers;
 	return true;
 }
@@ -129,7 +145,7 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 static void sroce_receive_finish(struct sroce_qp *qp)
 	__releases(&qp->lock)
 {
-	if (qp->ibqp.qp_type == IB_QPT_RC) {
+	if (sroce_qp_is_reliable(qp)) {
 		sroce_respond_run(qp);
 		sroce_send_run(qp);
 	}

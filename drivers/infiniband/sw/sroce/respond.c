@@ -11,18 +11,20 @@
 #include "mr.h"
 #include "qp.h"
 #include "respond.h"
+#include "xrc.h"
 
 #define SROCE_UD_GRH_BYTES	40
 
-static bool sroce_is_rc(const struct sroce_qp *qp)
+static bool sroce_is_xrc(const struct sroce_qp *qp)
 {
-	return qp->ibqp.qp_type == IB_QPT_RC;
+	return qp->ibqp.qp_type == IB_QPT_XRC_TGT;
 }
 
 /* Completes the work request that the message went to */
 static void sroce_recv_complete(struct sroce_qp *qp, struct ib_wc *wc, bool solicited)
 {
 	struct sroce_responder *resp = &qp->resp;
+	struct ib_cq *cq = qp->ibqp.recv_cq;
 
 	wc->wr_id = resp->recv.wr_id;
 	wc->qp = &qp->ibqp;
@@ -32,7 +34,10 @@ static void sroce_recv_complete(struct sroce_qp *qp, struct ib_wc *wc, bool soli
 		sroce_count(qp->dev, SROCE_CNT_RESP_CQE_FLUSH);
 	else if (wc->status != IB_WC_SUCCESS)
 		sroce_count(qp->dev, SROCE_CNT_RESP_CQE_ERROR);
-	sroce_qp_complete(qp, qp->ibqp.recv_cq, wc, solicited);
+	if (sroce_is_xrc(qp))	/* the SRQ may be gone, and its consumer with it */
+		cq = sroce_xrc_enter(qp, resp->srq_num) ? resp->xrc_srq->ibsrq.ext.cq : NULL;
+	if (cq)
+		sroce_qp_complete(qp, cq, wc, solicited);
 }
 
 static void sroce_recv_fail(struct sroce_qp *qp, enum ib_wc_status status)
@@ -52,6 +57,10 @@ static int sroce_recv_take(struct sroce_qp *qp)
 
 	if (resp->recv.valid)
 		return 0;
+	if (sroce_is_xrc(qp)) {
+		resp->srq_num = resp->xrc_srq->number;
+		return sroce_srq_take(resp->xrc_srq, &resp->recv);
+	}
 	if (qp->ibqp.srq)
 		return sroce_srq_take(to_ssrq(qp->ibqp.srq), &resp->recv);
 	flags = sroce_ring_lock(&resp->rq.ring, &resp->rq.lock);
@@ -71,7 +80,7 @@ void sroce_respond_flush(struct sroce_qp *qp)
 	u32 n;
 
 	sroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
-	if (qp->ibqp.srq)
+	if (!qp->resp.rq.ring.queue)
 		return;
 	for (n = sroce_rq_available(&qp->resp.rq); n; n--)
 		if (sroce_recv_take(qp) != -EAGAIN)
@@ -92,7 +101,7 @@ static void sroce_refuse(struct sroce_qp *qp, u8 nak, enum ib_wc_status status)
 
 	if (status != IB_WC_SUCCESS)
 		sroce_recv_fail(qp, status);
-	if (!sroce_is_rc(qp)) {
+	if (!sroce_qp_is_reliable(qp)) {
 		if (status != IB_WC_SUCCESS)
 			sroce_qp_error(qp);
 		resp->message = 0;
@@ -130,7 +139,7 @@ static bool sroce_recv_need(struct sroce_qp *qp)
 		return false;
 	}
 	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_SENT);
-	if (sroce_is_rc(qp)) {
+	if (sroce_qp_is_reliable(qp)) {
 		resp->nak = SROCE_RNR_NAK | (qp->attr.min_rnr_timer & SROCE_VALUE_MASK);
 		resp->nak_psn = resp->psn;
 		resp->nak_sent = true;
@@ -150,7 +159,7 @@ static bool sroce_recv_write(struct sroce_qp *qp, u32 offset, const void *from, 
 		sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_LOC_LEN_ERR);
 		return false;
 	}
-	if (length && sroce_sgl_copy(qp->dev, qp->ibqp.pd, sgl, offset, (void *)from, length,
+	if (length && sroce_sgl_copy(qp->dev, sroce_qp_memory_pd(qp), sgl, offset, (void *)from, length,
 				     IB_ACCESS_LOCAL_WRITE)) {
 		sroce_refuse(qp, SROCE_NAK_OPERATIONAL, IB_WC_LOC_PROT_ERR);
 		return false;
@@ -315,6 +324,7 @@ static void sroce_resource_add(struct sroce_qp *qp, struct sroce_resource *res, 
 	res->first_psn = resp->psn;
 	res->packets = packets;
 	res->msn = resp->msn + 1;
+	res->srq_num = resp->xrc_srq ? resp->xrc_srq->number : 0;
 	res->pending = true;
 	resp->resource_end++;
 	resp->psn = sroce_psn_add(resp->psn, packets - 1);	/* the caller adds the last */
@@ -466,10 +476,22 @@ static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_pack
 		resp->resource_next = number;
 }
 
+/* The SRQ that an XRC request is for; all packets of a message name the same one */
+static bool sroce_xrc_packet(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	if (qp->resp.recv.valid && packet->srq_num != qp->resp.srq_num)
+		return false;
+	return sroce_xrc_enter(qp, packet->srq_num);
+}
+
 static bool sroce_respond_execute(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
 	u16 flags = packet->op->flags;
 
+	if (sroce_is_xrc(qp) && !sroce_xrc_packet(qp, packet)) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
 	/* no flags: an opcode that is reserved */
 	if (!flags || !sroce_sequence_ok(qp, packet) || !sroce_length_ok(qp, packet)) {
 		sroce_refuse_invalid(qp);
@@ -600,6 +622,7 @@ void sroce_respond_packet(struct sroce_qp *qp, const struct sroce_packet *packet
 	sroce_established(qp);
 	switch (qp->ibqp.qp_type) {
 	case IB_QPT_RC:
+	case IB_QPT_XRC_TGT:
 		sroce_respond_rc(qp, packet);
 		break;
 	case IB_QPT_UC:
@@ -676,6 +699,8 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 	struct sroce_build b;
 	int err;
 
+	if (sroce_is_xrc(qp) && !sroce_xrc_enter(qp, res->srq_num))
+		return -EACCES;
 	sroce_answer_init(qp, &b, sroce_read_opcode(first, last),
 			  sroce_psn_add(res->first_psn, res->next));
 	b.length = min(res->length - offset, qp->mtu);
@@ -787,7 +812,7 @@ void sroce_respond_run(struct sroce_qp *qp)
 	struct sroce_burst burst = {};
 	int err;
 
-	if (!sroce_is_rc(qp) || !sroce_qp_can_receive(qp))
+	if (!sroce_qp_is_reliable(qp) || !sroce_qp_can_receive(qp))
 		return;
 	if (resp->resource_next == resp->resource_end && !resp->nak && !resp->ack_due)
 		return;

@@ -39,11 +39,11 @@ static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 	case IB_WR_RDMA_READ:
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return qp->ibqp.qp_type == IB_QPT_RC;
+		return sroce_qp_is_reliable(qp);
 	case SROCE_WR_ATOMIC_WRITE:
-		return !kernel && qp->ibqp.qp_type == IB_QPT_RC;
+		return !kernel && sroce_qp_is_reliable(qp);
 	case IB_WR_LOCAL_INV:
-		return qp->ibqp.qp_type == IB_QPT_RC;
+		return sroce_qp_is_reliable(qp);
 	case IB_WR_BIND_MW:
 		return !kernel && !sroce_qp_is_datagram(qp);
 	case IB_WR_REG_MR:
@@ -160,6 +160,7 @@ static enum ib_wc_status sroce_wqe_copy(struct sroce_qp *qp, u32 slot)
 	wqe->wr_id = READ_ONCE(ring->wr.wr_id);
 	wqe->flags = READ_ONCE(ring->wr.send_flags);
 	wqe->imm = READ_ONCE(ring->wr.ex.imm_data);
+	wqe->srq_num = READ_ONCE(ring->wr.srq_num);
 	if (!sroce_send_opcode_ok(qp, opcode))
 		return IB_WC_LOC_QP_OP_ERR;
 	wqe->opcode = opcode;
@@ -309,6 +310,14 @@ static void *sroce_write_deth(struct sroce_qp *qp, const struct sroce_swqe *wqe,
 	return deth + 1;
 }
 
+static void *sroce_write_xrceth(const struct sroce_swqe *wqe, void *eth)
+{
+	struct sroce_xrceth *xrceth = eth;
+
+	xrceth->srq_num = htonl(wqe->srq_num & SROCE_SRQ_MASK);
+	return xrceth + 1;
+}
+
 static void *sroce_write_reth(const struct sroce_swqe *wqe, u32 offset, u32 length, void *eth)
 {
 	struct sroce_reth *reth = eth;
@@ -339,6 +348,8 @@ static void sroce_write_eth(struct sroce_qp *qp, const struct sroce_swqe *wqe,
 
 	if (sroce_qp_is_datagram(qp))
 		eth = sroce_write_deth(qp, wqe, eth);
+	if (qp->ibqp.qp_type == IB_QPT_XRC_INI)
+		eth = sroce_write_xrceth(wqe, eth);
 	if (op->flags & SROCE_OP_RETH)
 		eth = sroce_write_reth(wqe, offset, reth_length, eth);
 	if (op->flags & SROCE_OP_ATOMIC_ETH)
@@ -399,7 +410,7 @@ static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
 {
 	const struct sroce_requester *req = &qp->req;
 
-	if (qp->ibqp.qp_type != IB_QPT_RC)
+	if (!sroce_qp_is_reliable(qp))
 		return false;
 	if (last && (!sroce_send_more(qp) || sroce_psn_diff(psn, req->psn_max) < 0))
 		return true;
@@ -477,7 +488,7 @@ static bool sroce_send_may(const struct sroce_qp *qp, const struct sroce_swqe *w
 	const struct sroce_requester *req = &qp->req;
 	s32 under_way = sroce_psn_diff(req->psn, req->una);
 
-	if (qp->ibqp.qp_type != IB_QPT_RC)
+	if (!sroce_qp_is_reliable(qp))
 		return true;
 	if (sroce_wqe_is_rd_atomic(wqe))
 		return index && sroce_psn_diff(req->psn, req->psn_max) >= 0 ?
@@ -493,11 +504,11 @@ static void sroce_send_advance(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 
 	req->psn = sroce_psn_add(req->psn, psns);
 	if (sroce_psn_diff(req->psn, req->psn_max) > 0)
 		req->psn_max = req->psn;
-	if (qp->ibqp.qp_type != IB_QPT_RC)
+	if (!sroce_qp_is_reliable(qp))
 		req->una = req->psn;
 	if (req->psn != sroce_psn_add(wqe->first_psn, wqe->packets))
 		return;
-	if (qp->ibqp.qp_type != IB_QPT_RC)
+	if (!sroce_qp_is_reliable(qp))
 		wqe->state = SROCE_WQE_DONE;
 	req->next = sroce_ring_next(&req->ring, req->next);
 }
@@ -567,7 +578,7 @@ static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
 	struct sroce_requester *req = &qp->req;
 	u32 last = sroce_psn_add(req->psn, -1);
 
-	if (qp->ibqp.qp_type != IB_QPT_RC || req->una == req->psn || req->psn_asked == last)
+	if (!sroce_qp_is_reliable(qp) || req->una == req->psn || req->psn_asked == last)
 		return;
 	if (burst->skb && burst->packets) {
 		sroce_build_ask(burst);
@@ -785,7 +796,8 @@ int sroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	struct sroce_qp *qp = to_sqp(ibqp);
 	int err;
 
-	err = READ_ONCE(qp->state) < IB_QPS_RTS ? -EINVAL : sroce_send_prepare(qp);
+	err = READ_ONCE(qp->state) < IB_QPS_RTS || !qp->req.ring.queue ?
+	      -EINVAL : sroce_send_prepare(qp);
 	if (err) {
 		if (bad_wr)
 			*bad_wr = wr;

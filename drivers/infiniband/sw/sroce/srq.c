@@ -3,6 +3,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "device.h"
 #include "srq.h"
+#include "xrc.h"
 
 static int sroce_srq_check(struct ib_device *ibdev, const struct ib_srq_attr *attr)
 {
@@ -34,7 +35,7 @@ int sroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct
 	u32 max_sge = max(init->attr.max_sge, 1u);
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata))
 		return -EOPNOTSUPP;
 	err = sroce_srq_check(ibsrq->device, &init->attr);
 	if (err)
@@ -49,20 +50,31 @@ int sroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct
 	err = sroce_rq_create(&srq->rq, udata, &cmd.ring, &max_wr, max_sge, &resp.mi);
 	if (err)
 		return err;
-	srq->number = atomic_inc_return(&dev->srq_number);
+	srq->limit = init->attr.srq_limit;
+	srq->max_wr = max_wr;
+	if (init->srq_type == IB_SRQT_XRC) {
+		err = sroce_xrc_publish(srq);
+		if (err)
+			goto err_rq;
+	} else {
+		srq->number = atomic_inc_return(&dev->srq_number);
+	}
 	if (udata) {
 		resp.srq_num = srq->number;
 		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
-		if (err) {
-			sroce_rq_destroy(&srq->rq);
-			return err;
-		}
+		if (err)
+			goto err_unpublish;
 	}
-	srq->limit = init->attr.srq_limit;
-	srq->max_wr = max_wr;
 	init->attr.max_wr = max_wr;
 	init->attr.max_sge = max_sge;
 	return 0;
+
+err_unpublish:
+	if (init->srq_type == IB_SRQT_XRC)
+		sroce_xrc_unpublish(srq);
+err_rq:
+	sroce_rq_destroy(&srq->rq);
+	return err;
 }
 
 /* Moves what is in the queue to a new ring; the caller holds the lock */
@@ -180,6 +192,8 @@ int sroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
  */
 int sroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
+	if (ibsrq->srq_type == IB_SRQT_XRC)
+		sroce_xrc_unpublish(to_ssrq(ibsrq));
 	sroce_rq_destroy(&to_ssrq(ibsrq)->rq);
 	return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef SROCE_SRQ_H
 #define SROCE_SRQ_H
 
+#include <linux/completion.h>
+#include <linux/kref.h>
 #include "rq.h"
 
 /**
@@ -12,6 +14,8 @@
  * @limit: send an event when fewer work requests than this are left; 0: do not
  * @max_wr: as asked, or larger
  * @number: SRQ number
+ * @ref: for XRC: the verbs object's, one for each queue pair at work on it
+ * @gone: completed by the last reference
  * @limit_reached: the event is to be sent, as soon as no lock is held
  */
 struct sroce_srq {
@@ -20,6 +24,8 @@ struct sroce_srq {
 	u32			limit;
 	u32			max_wr;
 	u32			number;
+	struct kref		ref;
+	struct completion	gone;
 	bool			limit_reached;
 };
 

@@ -40,6 +40,13 @@ struct sroce_deth {
 	__be32	src_qpn;
 };
 
+/* XRC extended transport header, in every request of that service, A14.3.1 */
+struct sroce_xrceth {
+	__be32	srq_num;	/* in the lower 24 bits */
+};
+
+#define SROCE_SRQ_MASK		0x00ffffff
+
 /* RDMA extended transport header, 9.3.3 */
 struct sroce_reth {
 	__be64	va;
@@ -80,6 +87,7 @@ enum sroce_service {
 	SROCE_RC = 0x00,
 	SROCE_UC = 0x20,
 	SROCE_UD = 0x60,
+	SROCE_XRC = 0xa0,
 	SROCE_SERVICE_MASK = 0xe0,
 };
 
@@ -146,6 +154,7 @@ extern const struct sroce_op sroce_ops[SROCE_OPCODE_MASK + 1];
 
 /* The order of the headers behind the BTH, in words of four bytes each */
 #define SROCE_DETH_BYTES	8
+#define SROCE_XRCETH_BYTES	4
 #define SROCE_RETH_BYTES	16
 #define SROCE_ATOMIC_ETH_BYTES	28
 #define SROCE_AETH_BYTES	4
