@@ -24,6 +24,8 @@ struct ibv_pd *sroce_alloc_pd(struct ibv_context *context)
 
 static int dealloc_parent_domain(struct sroce_pd *pd)
 {
+	if (atomic_load(&pd->uses))
+		return EBUSY;
 	if (pd->td)
 		atomic_fetch_sub(&pd->td->uses, 1);
 	atomic_fetch_sub(&pd->base->uses, 1);

@@ -60,6 +60,7 @@ int sroce_ring_reserve(struct sroce_ring *ring, struct sroce_pd *pd,
 		pd->free(&pd->ibv, pd->pd_context, memory, type);
 		return err;
 	}
+	atomic_fetch_add(&pd->uses, 1);
 	ring->queue = memory;
 	ring->size = size;
 	ring->pd = pd;
@@ -107,6 +108,7 @@ void sroce_ring_release(struct sroce_ring *ring)
 	if (ring->pd) {
 		ibv_dofork_range(ring->queue, ring->size);
 		ring->pd->free(&ring->pd->ibv, ring->pd->pd_context, ring->queue, ring->type);
+		atomic_fetch_sub(&ring->pd->uses, 1);
 	} else {
 		munmap(ring->queue, ring->size);
 	}

@@ -49,7 +49,8 @@ struct sroce_td {
 /**
  * struct sroce_pd - a protection domain, or a parent domain above one
  * @ibv: libibverbs' part
- * @uses: parent domains that name it
+ * @uses: parent domains that name it; of a parent domain, CQs that do, and queues in
+ *	memory from its allocator
  * @base: for a parent domain, the protection domain; else NULL
  * @td: its thread domain, or NULL
  * @alloc: its allocator of memory for queues, or NULL

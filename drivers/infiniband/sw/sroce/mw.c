@@ -82,12 +82,13 @@ int sroce_dealloc_mw(struct ib_mw *ibmw)
 static bool sroce_mw_may_bind(const struct sroce_mw *mw, const struct sroce_qp *qp,
 			      const struct sroce_bind *bind)
 {
-	if (mw->ibmw.pd != qp->ibqp.pd || mw->key != bind->mw_rkey ||
+	if (mw->ibmw.pd != qp->ibqp.pd ||
 	    SROCE_KEY_INDEX(bind->rkey) != SROCE_KEY_INDEX(mw->key) ||
 	    bind->access & ~SROCE_BIND_ACCESS)
 		return false;
 	if (mw->ibmw.type == IB_MW_TYPE_1)
-		return true;
+		return mw->key == bind->mw_rkey;
+	/* the user keeps count of a type 2 window's key, libibverbs need not */
 	return !mw->mr && bind->length && bind->rkey != mw->key;
 }
 
