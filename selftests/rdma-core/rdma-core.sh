@@ -24,15 +24,20 @@ on_exit() {
 	sysctl -qw vm.nr_hugepages=0
 }
 
+link_local() {
+	ip -6 -o addr show dev "$NETDEV" scope link -tentative | grep -q fe80
+}
+
 device_up() {
-	# an IPv6 address would come first, and only after a second
-	sysctl -qw "net.ipv6.conf.$NETDEV.disable_ipv6=1" "net.ipv4.conf.$NETDEV.accept_local=1" &&
+	# the suite takes the first GID, the one of the link-local address
+	sysctl -qw "net.ipv6.conf.$NETDEV.accept_dad=0" "net.ipv6.conf.$NETDEV.accept_ra=0" &&
 	ip addr replace $ADDRESS/24 dev "$NETDEV" &&
 	ip link set lo up &&
 	ip link set "$NETDEV" up &&
 	link_add "" "$NAME" "$DRIVER" "$NETDEV" &&
 	wait_for 30 port_active "" "$NAME" &&
-	wait_gid "" "$NAME" $ADDRESS >/dev/null
+	wait_gid "" "$NAME" $ADDRESS >/dev/null &&
+	wait_for 30 link_local
 }
 
 need ip rdma python3

@@ -52,7 +52,7 @@ class Expected:
         for line in self.lines:
             if fnmatch.fnmatchcase(name, line[0]):
                 self.used.add(line)
-                return line[1]
+                return None if line[1] == "-" else line[1]
         return None
 
     def unused(self):

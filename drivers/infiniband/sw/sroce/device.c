@@ -38,6 +38,15 @@ struct sroce_pd {
 static LIST_HEAD(sroce_devices);		/* all that are not freed yet */
 static DEFINE_MUTEX(sroce_devices_lock);	/* protects the list */
 
+/* What takes our provider: the stock one would not know how to ask for it */
+static void sroce_query_extensions(struct ib_device_attr *attr)
+{
+	attr->device_cap_flags |= IB_DEVICE_XRC;
+	attr->max_dm_size = SROCE_MAX_DM;
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = NSEC_PER_SEC / HZ_PER_KHZ;	/* kHz: it counts nanoseconds */
+}
+
 static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			      struct ib_udata *udata)
 {
@@ -53,7 +62,7 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 				 IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS |
-				 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_XRC |
+				 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 SROCE_DEVICE_ATOMIC_WRITE;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = SROCE_MAX_SGE;
@@ -77,10 +86,9 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_srq_sge = SROCE_MAX_SGE;
 	attr->max_fast_reg_page_list_len = SROCE_MAX_FAST_REG_PAGES;
 	attr->max_pkeys = SROCE_PKEY_TABLE;
-	attr->max_dm_size = SROCE_MAX_DM;
-	attr->timestamp_mask = U64_MAX;
-	attr->hca_core_clock = NSEC_PER_SEC / HZ_PER_KHZ;	/* kHz: it counts nanoseconds */
 	attr->local_ca_ack_delay = 15;	/* 134 ms: a host may be busy */
+	if (sroce_ring_ext(udata))
+		sroce_query_extensions(attr);
 	return 0;
 }
 
