@@ -37,11 +37,14 @@ static int sroce_query_device_ex(struct ibv_context *context,
 				 const struct ibv_query_device_ex_input *input,
 				 struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	struct ib_uverbs_ex_query_device_resp resp;
+	struct {
+		struct ib_uverbs_ex_query_device_resp	ibv;
+		struct sroce_query_device_resp		drv;
+	} resp;
 	size_t resp_size = sizeof(resp);
 
 	/* all of it is the kernel's: what the device can do is decided there */
-	return ibv_cmd_query_device_any(context, input, attr, attr_size, &resp, &resp_size);
+	return ibv_cmd_query_device_any(context, input, attr, attr_size, &resp.ibv, &resp_size);
 }
 
 static int sroce_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)

@@ -46,6 +46,15 @@ struct sroce_alloc_ucontext_resp {
 };
 
 /*
+ * On querying the device: the extensions that there are.  Only who asks for this is
+ * told of what cannot be had without them.
+ */
+struct sroce_query_device_resp {
+	__u32	ext;
+	__u32	reserved;
+};
+
+/*
  * Attributes of our own in ioctls, from 1 << UVERBS_ID_NS_SHIFT on: on querying a
  * context that another process opened, its struct sroce_alloc_ucontext_resp; on
  * allocating device memory, the struct sroce_mmap_info to map it by

@@ -38,19 +38,28 @@ struct sroce_pd {
 static LIST_HEAD(sroce_devices);		/* all that are not freed yet */
 static DEFINE_MUTEX(sroce_devices_lock);	/* protects the list */
 
-/* What takes our provider: the stock one would not know how to ask for it */
-static void sroce_query_extensions(struct ib_device_attr *attr)
+/*
+ * What takes our provider: the stock one would not know how to ask for it.  Ours is
+ * known by the room for an answer that it leaves, which also the core does not when
+ * it asks for kernel users.
+ */
+static int sroce_query_extensions(struct ib_device_attr *attr, struct ib_udata *udata)
 {
+	struct sroce_query_device_resp resp = { .ext = SROCE_EXT_ALL };
+
 	attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->max_dm_size = SROCE_MAX_DM;
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = NSEC_PER_SEC / HZ_PER_KHZ;	/* kHz: it counts nanoseconds */
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
 static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			      struct ib_udata *udata)
 {
-	if (udata && (udata->inlen || udata->outlen))
+	const size_t resp_size = sizeof(struct sroce_query_device_resp);
+
+	if (udata && (udata->inlen || (udata->outlen && udata->outlen < resp_size)))
 		return -EINVAL;
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = SROCE_VENDOR_ID;
@@ -87,9 +96,7 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_fast_reg_page_list_len = SROCE_MAX_FAST_REG_PAGES;
 	attr->max_pkeys = SROCE_PKEY_TABLE;
 	attr->local_ca_ack_delay = 15;	/* 134 ms: a host may be busy */
-	if (sroce_ring_ext(udata))
-		sroce_query_extensions(attr);
-	return 0;
+	return udata && udata->outlen ? sroce_query_extensions(attr, udata) : 0;
 }
 
 /* A provider that says nothing gets the common ABI; one that asks, what there is of it */

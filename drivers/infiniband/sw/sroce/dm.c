@@ -111,7 +111,8 @@ struct ib_dm *sroce_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *contex
 		err = -ENOMEM;
 		goto err_reserve;
 	}
-	err = sroce_mapping_add(&dm->pages->mapping, &sroce_dm_mapping_ops, context, bytes, &dm->mi);
+	err = sroce_mapping_add(&dm->pages->mapping, &sroce_dm_mapping_ops, context, bytes,
+				&dm->mi);
 	if (err) {
 		sroce_dm_pages_free(dm->pages);
 		goto err_reserve;

@@ -159,8 +159,8 @@ static bool sroce_recv_write(struct sroce_qp *qp, u32 offset, const void *from, 
 		sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_LOC_LEN_ERR);
 		return false;
 	}
-	if (length && sroce_sgl_copy(qp->dev, sroce_qp_memory_pd(qp), sgl, offset, (void *)from, length,
-				     IB_ACCESS_LOCAL_WRITE)) {
+	if (length && sroce_sgl_copy(qp->dev, sroce_qp_memory_pd(qp), sgl, offset, (void *)from,
+				     length, IB_ACCESS_LOCAL_WRITE)) {
 		sroce_refuse(qp, SROCE_NAK_OPERATIONAL, IB_WC_LOC_PROT_ERR);
 		return false;
 	}
