@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * provider - doorbells, timestamps and allocators of our provider
+ * provider - doorbells, timestamps, moderation and allocators of our provider
  *
  * usage: provider DEVICE_A GID_INDEX_A DEVICE_B GID_INDEX_B [NAME]
  */
@@ -226,6 +226,51 @@ static bool check_timestamps(struct pair *p)
 	return true;
 }
 
+/* ---------------------------------------------------------------- moderation */
+
+#define PERIOD_US 60000
+
+static bool check_moderation(struct pair *p)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { .cq_count = 8, .cq_period = PERIOD_US },
+	};
+	uint64_t sent, told;
+	struct ibv_cq *cq;
+	void *context;
+	int err;
+
+	if (!pair_connect(p))
+		return false;
+	err = ibv_modify_cq(p->b.recv_cq, &attr);
+	expect(!err, "modify the CQ: %s", strerror(err));
+	expect(!ibv_req_notify_cq(p->b.recv_cq, 0), "request notification");
+	expect(!side_recv(&p->b, 1, 64) && !side_recv(&p->b, 2, 64), "post receives");
+	sent = clock_ns(CLOCK_MONOTONIC);
+	expect(!side_send(&p->a, 1, 64), "post a send");
+	if (!completes(p->a.send_cq, 1, IBV_WC_SUCCESS) ||
+	    !completes(p->b.recv_cq, 1, IBV_WC_SUCCESS))
+		return false;
+	expect(readable(p->b.channel->fd, HANG_MS), "no event for a single completion");
+	told = clock_ns(CLOCK_MONOTONIC);
+	expect(!ibv_get_cq_event(p->b.channel, &cq, &context), "take the event");
+	ibv_ack_cq_events(cq, 1);
+	expect(told - sent >= PERIOD_US * 1000ull, "told after %llu us, period %u us",
+	       (unsigned long long)(told - sent) / 1000, PERIOD_US);
+	/* an error is told at once, by a CQ that would wait for more */
+	attr.moderate.cq_period = 0xffff;
+	attr.moderate.cq_count = 0xffff;
+	err = ibv_modify_cq(p->b.recv_cq, &attr);
+	expect(!err, "modify the CQ again: %s", strerror(err));
+	expect(!ibv_req_notify_cq(p->b.recv_cq, 0), "request notification");
+	expect(!qp_to(p->b.qp, IBV_QPS_ERR), "to the error state");
+	expect(readable(p->b.channel->fd, HANG_MS), "no event for an error");
+	expect(!ibv_get_cq_event(p->b.channel, &cq, &context), "take the event");
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
 /* ---------------------------------------------------------------- allocators */
 
 static int allocated, freed;
@@ -301,6 +346,12 @@ int main(int argc, char **argv)
 	if (tap_begin("timestamps are those of the completion")) {
 		if (pair_start(&p, IBV_QPT_RC, false))
 			check_timestamps(&p);
+		pair_stop(&p);
+		tap_end();
+	}
+	if (tap_begin("a moderated CQ tells of completions late, of errors at once")) {
+		if (pair_start(&p, IBV_QPT_RC, false))
+			check_moderation(&p);
 		pair_stop(&p);
 		tap_end();
 	}

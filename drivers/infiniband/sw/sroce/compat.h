@@ -4,6 +4,7 @@
 #define SROCE_COMPAT_H
 
 #include <linux/crc32.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -55,6 +56,19 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 	vma->vm_flags |= flags;
 }
 #endif
+
+/* From 6.13 on a timer and its function are set up in one */
+static inline void sroce_hrtimer_setup(struct hrtimer *timer,
+				       enum hrtimer_restart (*function)(struct hrtimer *timer),
+				       enum hrtimer_mode mode)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, function, CLOCK_MONOTONIC, mode);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, mode);
+	timer->function = function;
+#endif
+}
 
 /* 6.17 wants to be told that a workqueue is per CPU */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)

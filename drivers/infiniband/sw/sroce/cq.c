@@ -20,6 +20,58 @@ static u32 sroce_cqe_size(const struct sroce_cq *cq)
 	return cq->user ? sizeof(struct sroce_cqe) : sizeof(struct ib_wc);
 }
 
+static void sroce_cq_wake(struct sroce_cq *cq)
+{
+	cq->armed = 0;
+	cq->gathered = 0;
+	cq->wake = true;
+}
+
+/* A completion that the consumer waits for: notify him, now or when more have come */
+static void sroce_cq_event(struct sroce_cq *cq, bool at_once)
+{
+	if (at_once || !cq->moderate_us || cq->gathered + 1 >= cq->moderate_count)
+		sroce_cq_wake(cq);
+	else if (!cq->gathered++)
+		hrtimer_start(&cq->timer, ns_to_ktime(cq->moderate_us * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+/* In a softirq.  The CQ is there: its destruction waits for this. */
+static enum hrtimer_restart sroce_cq_timer(struct hrtimer *timer)
+{
+	struct sroce_cq *cq = container_of(timer, struct sroce_cq, timer);
+	unsigned long flags;
+
+	flags = sroce_ring_lock(&cq->ring, &cq->lock);
+	if (cq->armed && cq->gathered)
+		sroce_cq_wake(cq);
+	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
+	sroce_cq_notify(cq);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * sroce_modify_cq - ib_device_ops.modify_cq: notify of several completions at once
+ * @ibcq: CQ
+ * @count: after so many, 0 or 1 for each
+ * @period: or so many microseconds after the first of them, 0 for each
+ *
+ * An error is told at once.
+ * Return: 0.
+ */
+int sroce_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct sroce_cq *cq = to_scq(ibcq);
+	unsigned long flags;
+
+	flags = sroce_ring_lock(&cq->ring, &cq->lock);
+	cq->moderate_count = count;
+	cq->moderate_us = period;
+	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
+	return 0;
+}
+
 /**
  * sroce_create_cq - ib_device_ops.create_cq
  * @ibcq: allocated by the core
@@ -52,10 +104,11 @@ int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			return err;
 	}
 	spin_lock_init(&cq->lock);
+	sroce_hrtimer_setup(&cq->timer, sroce_cq_timer, HRTIMER_MODE_REL_SOFT);
 	cq->user = udata;
-	cq->timestamps = attr->flags;
 	if (udata)
 		lockdep_set_class(&cq->lock, &sroce_user_cq_key);
+	cq->timestamps = attr->flags;
 	err = sroce_ring_create(&cq->ring, udata, &cmd.ring, &cqe, sroce_cqe_size(cq), &resp.mi);
 	if (err)
 		return err;
@@ -79,6 +132,7 @@ int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
  */
 int sroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
+	hrtimer_cancel(&to_scq(ibcq)->timer);
 	sroce_ring_destroy(&to_scq(ibcq)->ring);
 	return 0;
 }
@@ -214,10 +268,8 @@ int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited)
 	ring->index = sroce_ring_next(ring, ring->index);
 	sroce_ring_set_producer(ring, ring->index);
 	if (cq->armed == IB_CQ_NEXT_COMP ||
-	    (cq->armed == IB_CQ_SOLICITED && (solicited || wc->status != IB_WC_SUCCESS))) {
-		cq->armed = 0;
-		cq->wake = true;
-	}
+	    (cq->armed == IB_CQ_SOLICITED && (solicited || wc->status != IB_WC_SUCCESS)))
+		sroce_cq_event(cq, wc->status != IB_WC_SUCCESS);
 out:
 	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
 	return err;
@@ -303,6 +355,8 @@ int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	int missed = 0;
 
 	irq_flags = sroce_ring_lock(&cq->ring, &cq->lock);
+	if (!cq->armed)
+		cq->gathered = 0;
 	if (cq->armed != IB_CQ_NEXT_COMP)	/* the wider request stays */
 		cq->armed = what;
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)

@@ -3,6 +3,7 @@
 #ifndef SROCE_CQ_H
 #define SROCE_CQ_H
 
+#include <linux/hrtimer.h>
 #include <rdma/ib_verbs.h>
 #include "compat.h"
 #include "ring.h"
@@ -17,6 +18,10 @@
  * @timestamps: the user wants to know when they came
  * @overrun: an entry was lost; nothing is added any more
  * @armed: what a notification was requested for, 0 for none
+ * @moderate_count: completions after which the consumer is notified
+ * @moderate_us: or after this time, microseconds
+ * @gathered: completions of which it was not notified for that reason
+ * @timer: when it is, at the latest
  * @wake: the consumer is to be notified, as soon as no queue pair's lock is held
  * @report: likewise the overrun
  */
@@ -28,6 +33,10 @@ struct sroce_cq {
 	bool				timestamps;
 	bool				overrun;
 	enum ib_cq_notify_flags		armed;
+	u16				moderate_count;
+	u16				moderate_us;
+	u16				gathered;
+	struct hrtimer			timer;
 	bool				wake;
 	bool				report;
 };
@@ -37,6 +46,7 @@ static inline struct sroce_cq *to_scq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct sroce_cq, ibcq);
 }
 
+int sroce_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int sroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
