@@ -86,6 +86,39 @@ int sroce_poll_cq(struct ibv_cq *ibv, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/**
+ * sroce_cq_forget - drop the completions of a queue pair that is no more, or was reset
+ * @cq: its send or receive CQ, or NULL
+ * @qpn: its number
+ *
+ * What is left moves up, so that the consumer's end of the ring moves forward.
+ */
+void sroce_cq_forget(struct sroce_cq *cq, uint32_t qpn)
+{
+	struct sroce_ring *ring;
+	uint32_t from, to;
+
+	if (!cq)
+		return;
+	ring = &cq->ring;
+	sroce_lock_take(&cq->lock);
+	ring->other = sroce_load_acquire(&ring->queue->producer_index) & ring->mask;
+	for (from = to = ring->other; from != ring->index;) {
+		from = (from - 1) & ring->mask;
+		if (wc_of(sroce_ring_element(ring, from))->qp_num == qpn)
+			continue;
+		to = (to - 1) & ring->mask;
+		if (to != from)
+			memcpy(sroce_ring_element(ring, to), sroce_ring_element(ring, from),
+			       sizeof(struct sroce_cqe));
+	}
+	if (to != ring->index) {
+		ring->index = to;
+		sroce_store_release(&ring->queue->consumer_index, to);
+	}
+	sroce_lock_drop(&cq->lock);
+}
+
 static void cq_show(struct sroce_cq *cq)
 {
 	cq->cqe = sroce_ring_element(&cq->ring, cq->ring.index);

@@ -199,9 +199,18 @@ int sroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	return ibv_cmd_query_qp(ibv, attr, mask, init, &cmd, sizeof(cmd));
 }
 
+/* As other devices have it: whoever polls later finds nothing of what was before */
+static void qp_forget_completions(struct ibv_qp *ibv)
+{
+	sroce_cq_forget(ibv->recv_cq ? to_scq(ibv->recv_cq) : NULL, ibv->qp_num);
+	if (ibv->send_cq != ibv->recv_cq)
+		sroce_cq_forget(ibv->send_cq ? to_scq(ibv->send_cq) : NULL, ibv->qp_num);
+}
+
 /* What was posted and not completed is forgotten on RESET */
 static void qp_forget(struct sroce_qp *qp)
 {
+	qp_forget_completions(&qp->ibv.qp);
 	if (qp->sq.ring.queue) {
 		sroce_lock_take(&qp->sq.lock);
 		qp->sq.next = qp->sq.ring.index;
@@ -231,9 +240,11 @@ int sroce_destroy_qp(struct ibv_qp *ibv)
 {
 	int err = ibv_cmd_destroy_qp(ibv);
 
-	if (!err)
-		qp_release(to_sqp(ibv));
-	return err;
+	if (err)
+		return err;
+	qp_forget_completions(ibv);
+	qp_release(to_sqp(ibv));
+	return 0;
 }
 
 struct ibv_xrcd *sroce_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)

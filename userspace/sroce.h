@@ -320,6 +320,7 @@ struct ibv_cq_ex *sroce_create_cq_ex(struct ibv_context *context,
 int sroce_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr);
 int sroce_resize_cq(struct ibv_cq *ibv, int cqe);
 int sroce_destroy_cq(struct ibv_cq *ibv);
+void sroce_cq_forget(struct sroce_cq *cq, uint32_t qpn);
 int sroce_poll_cq(struct ibv_cq *ibv, int num, struct ibv_wc *wc);
 
 /* srq.c */

@@ -340,6 +340,38 @@ int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
+ * sroce_cq_forget - drop a kernel user's completions of a queue pair that was reset
+ * @cq: its send or receive CQ, or NULL; from a user's his provider drops them
+ * @qp: queue pair, that adds none meanwhile
+ *
+ * What is left moves up, so that the consumer's end of the ring moves forward.
+ */
+void sroce_cq_forget(struct sroce_cq *cq, const struct ib_qp *qp)
+{
+	struct sroce_ring *ring;
+	unsigned long flags;
+	u32 from, to, first;
+	struct ib_wc *wc;
+
+	if (!cq || cq->user)
+		return;
+	ring = &cq->ring;
+	flags = sroce_ring_lock(ring, &cq->lock);
+	first = sroce_ring_consumer(ring);
+	for (from = to = ring->index; from != first;) {
+		from = (from - 1) & ring->mask;
+		wc = sroce_ring_element(ring, from);
+		if (wc->qp == qp)
+			continue;
+		to = (to - 1) & ring->mask;
+		if (to != from)
+			*(struct ib_wc *)sroce_ring_element(ring, to) = *wc;
+	}
+	sroce_ring_set_consumer(ring, to);
+	sroce_ring_unlock(ring, &cq->lock, flags);
+}
+
+/**
  * sroce_req_notify_cq - ib_device_ops.req_notify_cq
  * @ibcq: CQ
  * @flags: for which completions, and whether to say what was missed

@@ -53,5 +53,6 @@ int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited);
 void sroce_cq_notify(struct sroce_cq *cq);
+void sroce_cq_forget(struct sroce_cq *cq, const struct ib_qp *qp);
 
 #endif /* SROCE_CQ_H */

@@ -439,6 +439,8 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	qp->comm_est = false;
 	qp->overrun = false;
 	qp->events = 0;
+	sroce_cq_forget(qp->ibqp.send_cq ? to_scq(qp->ibqp.send_cq) : NULL, &qp->ibqp);
+	sroce_cq_forget(qp->ibqp.recv_cq ? to_scq(qp->ibqp.recv_cq) : NULL, &qp->ibqp);
 }
 
 static int sroce_qp_check_cap(struct ib_device *ibdev, const struct ib_qp_init_attr *init)
