@@ -191,9 +191,7 @@ static void sroce_qp_work(struct work_struct *work)
 		sroce_qp_error(qp);
 	if (qp->state == IB_QPS_ERR)
 		sroce_qp_recheck(qp);
-	/* the right CPU, unless that went offline */
-	qp->req.stream.cpu = smp_processor_id();
-	qp->resp.stream.cpu = smp_processor_id();
+	/* a stream that this CPU may not send calls the worker of the right one */
 	sroce_respond_run(qp);
 	sroce_qp_answer_ring(qp);
 	sroce_qp_unlock(qp);
