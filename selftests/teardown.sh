@@ -228,6 +228,7 @@ way() {
 
 	echo "$name" | grep -qE -- "$ONLY" || return 0
 	for ((i = 1; i <= ROUNDS; i++)); do
+		echo "# $name: round $i of $ROUNDS"
 		for d in "$DRIVER_A" "$DRIVER_B"; do driver_loaded "$d"; done
 		pair_up
 		idle=$(objects)
