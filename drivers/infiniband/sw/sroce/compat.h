@@ -137,6 +137,23 @@ static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struc
 #define sroce_umem_get		ib_umem_get
 #endif
 
+/* A work queue for what may take long, not bound to a CPU */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define SROCE_UNBOUND_WQ	system_dfl_wq
+#else
+#define SROCE_UNBOUND_WQ	system_unbound_wq
+#endif
+
+/* From 6.16 on HMM's flags say how a page on demand may be accessed */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define sroce_odp_pfns(umem)	((umem)->map.pfn_list)
+#define sroce_odp_access(write)	((write) ? HMM_PFN_WRITE : 0)
+#else
+#define sroce_odp_pfns(umem)	((umem)->pfn_list)
+#define sroce_odp_access(write)	\
+	(ODP_READ_ALLOWED_BIT | ((write) ? ODP_WRITE_ALLOWED_BIT : 0))
+#endif
+
 /* Atomic write is known to the kernel from 6.2 on, to user space by these numbers */
 #define SROCE_WR_ATOMIC_WRITE		15
 #define SROCE_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)

@@ -324,6 +324,31 @@ static void sroce_implied_nak(struct sroce_qp *qp)
 		sroce_repeat(qp);
 }
 
+/**
+ * sroce_complete_wait - send nothing for a while
+ * @qp: RC queue pair, locked
+ * @us: at least so many microseconds, unless an answer comes before; meanwhile no
+ *	answer is missed, and none counts as late
+ */
+void sroce_complete_wait(struct sroce_qp *qp, u32 us)
+{
+	struct sroce_requester *req = &qp->req;
+
+	req->rnr_wait = true;
+	req->rnr_until = ktime_add_us(ktime_get(), us);
+	sroce_arm(qp, usecs_to_jiffies(us) + 1);
+}
+
+/* Send again, from the oldest packet that is not acknowledged, but not before @us */
+static void sroce_repeat_later(struct sroce_qp *qp, u32 us)
+{
+	struct sroce_requester *req = &qp->req;
+
+	sroce_complete_seek(qp, req->una);
+	req->psn_asked = sroce_psn_add(req->una, -1);
+	sroce_complete_wait(qp, us);
+}
+
 static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 {
 	struct sroce_requester *req = &qp->req;
@@ -336,11 +361,7 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 	}
 	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
 		req->rnr_retries--;
-	sroce_complete_seek(qp, req->una);
-	req->psn_asked = sroce_psn_add(req->una, -1);
-	req->rnr_wait = true;
-	req->rnr_until = ktime_add_us(ktime_get(), sroce_rnr_us(code));
-	sroce_arm(qp, usecs_to_jiffies(sroce_rnr_us(code)) + 1);
+	sroce_repeat_later(qp, sroce_rnr_us(code));
 }
 
 static void sroce_nak(struct sroce_qp *qp, u8 syndrome)
@@ -389,11 +410,12 @@ static void sroce_complete_ack(struct sroce_qp *qp, const struct sroce_packet *p
 		sroce_nak(qp, syndrome);
 }
 
-static enum ib_wc_status sroce_scatter(struct sroce_qp *qp, u32 offset, const void *from,
-				       u32 length)
+/* Puts an answer where it belongs: enum ib_wc_status, or -EAGAIN when that is being brought */
+static int sroce_scatter(struct sroce_qp *qp, u32 offset, const void *from, u32 length)
 {
 	struct sroce_requester *req = &qp->req;
 	u32 slot = req->ring.index;
+	int err;
 
 	if (!length)
 		return IB_WC_SUCCESS;
@@ -403,10 +425,24 @@ static enum ib_wc_status sroce_scatter(struct sroce_qp *qp, u32 offset, const vo
 		if (!req->scatter_valid)
 			return IB_WC_LOC_QP_OP_ERR;
 	}
-	if (sroce_sgl_copy(qp->dev, qp->ibqp.pd, req->scatter, offset, (void *)from, length,
-			   IB_ACCESS_LOCAL_WRITE))
-		return IB_WC_LOC_PROT_ERR;
-	return IB_WC_SUCCESS;
+	err = sroce_sgl_copy(qp->dev, qp->ibqp.pd, req->scatter, offset, (void *)from, length,
+			     IB_ACCESS_LOCAL_WRITE);
+	if (err == -EAGAIN)
+		return err;
+	return err ? IB_WC_LOC_PROT_ERR : IB_WC_SUCCESS;
+}
+
+/* What is to be done with what sroce_scatter() returned: true when all went well */
+static bool sroce_scattered(struct sroce_qp *qp, int status)
+{
+	if (status == -EAGAIN) {
+		/* the answer is lost, and what follows it is of no use */
+		qp->req.gap = true;
+		sroce_repeat_later(qp, SROCE_PAGES_US);
+	} else if (status != IB_WC_SUCCESS) {
+		sroce_fail_oldest(qp, status);
+	}
+	return status == IB_WC_SUCCESS;
 }
 
 static void sroce_response_done(struct sroce_qp *qp, struct sroce_swqe *wqe)
@@ -435,17 +471,14 @@ static void sroce_complete_read(struct sroce_qp *qp, struct sroce_swqe *wqe,
 				const struct sroce_packet *packet)
 {
 	u32 index = sroce_psn_diff(packet->psn, wqe->first_psn) & SROCE_PSN_MASK;
-	enum ib_wc_status status;
 
 	if (!sroce_read_response_ok(qp, wqe, packet, index)) {
 		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
-	status = sroce_scatter(qp, index * qp->mtu, packet->payload, packet->length);
-	if (status != IB_WC_SUCCESS) {
-		sroce_fail_oldest(qp, status);
+	if (!sroce_scattered(qp, sroce_scatter(qp, index * qp->mtu, packet->payload,
+					       packet->length)))
 		return;
-	}
 	sroce_progress(qp, sroce_psn_add(packet->psn, 1));
 	if (index == wqe->packets - 1)
 		sroce_response_done(qp, wqe);
@@ -454,17 +487,13 @@ static void sroce_complete_read(struct sroce_qp *qp, struct sroce_swqe *wqe,
 static void sroce_complete_atomic(struct sroce_qp *qp, struct sroce_swqe *wqe,
 				  const struct sroce_packet *packet)
 {
-	enum ib_wc_status status;
 	__be64 wire;
 	u64 original;
 
 	memcpy(&wire, packet->eth + SROCE_AETH_BYTES, sizeof(wire));
 	original = be64_to_cpu(wire);
-	status = sroce_scatter(qp, 0, &original, sizeof(original));
-	if (status != IB_WC_SUCCESS) {
-		sroce_fail_oldest(qp, status);
+	if (!sroce_scattered(qp, sroce_scatter(qp, 0, &original, sizeof(original))))
 		return;
-	}
 	sroce_progress(qp, sroce_psn_add(packet->psn, 1));
 	sroce_response_done(qp, wqe);
 }

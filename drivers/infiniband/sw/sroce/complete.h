@@ -9,7 +9,11 @@ struct sroce_qp;
 struct sroce_packet;
 
 void sroce_complete_packet(struct sroce_qp *qp, const struct sroce_packet *packet);
+/* How long a requester waits for memory that is being brought, microseconds */
+#define SROCE_PAGES_US	640
+
 void sroce_complete_seek(struct sroce_qp *qp, u32 psn);
+void sroce_complete_wait(struct sroce_qp *qp, u32 us);
 void sroce_complete_done(struct sroce_qp *qp);
 void sroce_complete_flush(struct sroce_qp *qp);
 void sroce_complete_rearm(struct sroce_qp *qp);

@@ -18,6 +18,7 @@
 #include "mmap.h"
 #include "mr.h"
 #include "mw.h"
+#include "odp.h"
 #include "port.h"
 #include "qp.h"
 #include "ring.h"
@@ -97,6 +98,7 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_pkeys = SROCE_PKEY_TABLE;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
 	attr->cq_caps.max_cq_moderation_period = U16_MAX;
+	sroce_odp_query(attr);
 	attr->local_ca_ack_delay = 15;	/* 134 ms: a host may be busy */
 	return udata && udata->outlen ? sroce_query_extensions(attr, udata) : 0;
 }
@@ -182,6 +184,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.uverbs_no_driver_id_binding = 1,
 
 	.add_gid = sroce_add_gid,
+	.advise_mr = sroce_advise_mr,
 	.alloc_dm = sroce_alloc_dm,
 	.alloc_hw_port_stats = sroce_alloc_port_stats,
 	.alloc_mr = sroce_alloc_mr,

@@ -37,6 +37,10 @@
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB | \
 	 IB_ACCESS_OPTIONAL)
 
+/* On demand, with the core's help if the kernel has it */
+#define SROCE_ACCESS_DEMAND \
+	(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? IB_ACCESS_ON_DEMAND : 0)
+
 struct sroce_qp;
 
 /**

@@ -13,6 +13,7 @@
 #include "dm.h"
 #include "mr.h"
 #include "mw.h"
+#include "odp.h"
 #include "qp.h"
 
 /* Who may write from afar may write here as well, 11.2.8.2 */
@@ -75,6 +76,8 @@ static bool sroce_mr_retire(struct sroce_mr *mr)
 
 static void sroce_mr_free(struct sroce_mr *mr)
 {
+	if (mr->odp)
+		sroce_odp_destroy(mr);
 	ib_umem_release(mr->umem);
 	kvfree(mr->chunks);
 	kfree(mr);
@@ -127,13 +130,39 @@ static int sroce_mr_fill_user(struct sroce_mr *mr)
 	return 0;
 }
 
-/* Pins user memory and makes an unpublished region of it */
+/* An unpublished region of user memory that is not pinned */
+static struct sroce_mr *sroce_mr_on_demand(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+					   int access)
+{
+	struct sroce_mr *mr;
+	int err;
+
+	if (access & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_DEMAND) ||
+	    access & (IB_ACCESS_MW_BIND | IB_ZERO_BASED))
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = sroce_mr_new(pd, SROCE_MR_ODP, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iova = iova;
+	mr->length = length;
+	mr->valid = true;
+	err = sroce_odp_create(mr, start, length);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return mr;
+}
+
+/* Makes an unpublished region of user memory, pinned unless it is to be on demand */
 static struct sroce_mr *sroce_mr_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 				      int access)
 {
 	struct sroce_mr *mr;
 	int err;
 
+	if (access & IB_ACCESS_ON_DEMAND)
+		return sroce_mr_on_demand(pd, start, length, iova, access);
 	if (access & ~SROCE_ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = sroce_mr_new(pd, SROCE_MR_USER, access);
@@ -159,7 +188,7 @@ err_free:
 }
 
 /**
- * sroce_reg_user_mr - ib_device_ops.reg_user_mr: pin and register user memory
+ * sroce_reg_user_mr - ib_device_ops.reg_user_mr: register user memory
  * @pd: protection domain
  * @start: user address
  * @length: bytes
@@ -259,8 +288,11 @@ static struct sroce_mr *sroce_mr_changed(struct sroce_mr *old, int flags, u64 st
 
 	if (flags & IB_MR_REREG_TRANS)
 		return sroce_mr_user(pd, start, length, iova, access);
+	if (old->odp)	/* its pages are where they are */
+		return sroce_mr_user(pd, sroce_odp_start(old), old->length, old->iova, access);
 	/* pinned for reading only, or another kind of address: pin anew */
-	if ((write && !umem->writable) || (access ^ old->access) & IB_ZERO_BASED)
+	if ((write && !umem->writable) ||
+	    (access ^ old->access) & (IB_ZERO_BASED | IB_ACCESS_ON_DEMAND))
 		return sroce_mr_user(pd, umem->address, old->length, old->iova, access);
 	return sroce_mr_same_pages(old, pd, access);
 }
@@ -286,11 +318,11 @@ struct ib_mr *sroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 
 	struct sroce_mr *old = to_smr(ibmr);
 	struct sroce_mr *mr;
 
-	if (old->type != SROCE_MR_USER)
+	if (old->type != SROCE_MR_USER && old->type != SROCE_MR_ODP)
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = old->access;
-	if (access & ~SROCE_ACCESS_SUPPORTED)
+	if (access & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_DEMAND))
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = sroce_mr_changed(old, flags, start, length, iova, access, pd);
 	if (IS_ERR(mr))
@@ -299,7 +331,7 @@ struct ib_mr *sroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 
 		sroce_mr_free(mr);
 		return ERR_PTR(-EBUSY);
 	}
-	if (!mr->umem)
+	if (!mr->umem && !mr->odp)
 		swap(mr->umem, old->umem);
 	sroce_mr_set_key(mr, old->key);
 	mr->ibmr.iova = mr->iova;
@@ -399,6 +431,8 @@ int sroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	xa_cmpxchg(&to_sdev(ibmr->device)->mrs, SROCE_KEY_INDEX(mr->key), mr, NULL, GFP_KERNEL);
 	/* accesses under way hold the RCU read lock */
 	synchronize_rcu_expedited();
+	if (mr->odp)
+		sroce_odp_stop(mr);
 	sroce_mr_free(mr);
 	return 0;
 }
@@ -502,7 +536,7 @@ static __always_inline int sroce_mr_act(struct sroce_dev *dev, const struct sroc
 		return sroce_mw_act(dev, a, act);
 	rcu_read_lock();
 	mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(a->key));
-	if (mr && mr->type == SROCE_MR_FAST) {
+	if (mr && (mr->type == SROCE_MR_FAST || mr->type == SROCE_MR_ODP)) {
 		spin_lock_bh(&mr->lock);
 		err = sroce_mr_act_checked(mr, a, act);
 		spin_unlock_bh(&mr->lock);
@@ -544,12 +578,21 @@ static int sroce_move_kernel(u64 va, void *buf, u32 length, int access)
 	return 0;
 }
 
-/* Kernel address of the memory at @va, and how much follows it in one piece */
-static void *sroce_mr_address(const struct sroce_mr *mr, u64 va, u64 *run)
+static bool sroce_access_writes(int access)
+{
+	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC);
+}
+
+/* Kernel address of the memory at @va, and how much follows it in one piece, or an ERR_PTR */
+static void *sroce_mr_address(const struct sroce_mr *mr, const struct sroce_access *a, u64 va,
+			      u64 *run)
 {
 	u64 at = va - mr->iova + mr->offset;
 	u64 in_chunk = at & ((1ull << mr->shift) - 1);
 
+	if (mr->type == SROCE_MR_ODP)
+		return sroce_odp_address(mr, va, max(a->length, a->ahead) - (va - a->va),
+					 sroce_access_writes(a->access), run);
 	*run = (1ull << mr->shift) - in_chunk;
 	return mr->chunks[at >> mr->shift] + in_chunk;
 }
@@ -564,9 +607,12 @@ static int sroce_mr_move(const struct sroce_mr *mr, const struct sroce_access *a
 	if (mr->type == SROCE_MR_DMA)
 		return sroce_move_kernel(va, buf, length, a->access);
 	while (length) {
-		void *mem = sroce_mr_address(mr, va, &run);
-		u32 n = min_t(u64, length, run);
+		void *mem = sroce_mr_address(mr, a, va, &run);
+		u32 n;
 
+		if (IS_ERR(mem))
+			return PTR_ERR(mem);
+		n = min_t(u64, length, run);
 		sroce_move(mem, buf, n, a->access);
 		va += n;
 		buf += n;
@@ -577,6 +623,8 @@ static int sroce_mr_move(const struct sroce_mr *mr, const struct sroce_access *a
 
 static int sroce_mr_nothing(const struct sroce_mr *mr, const struct sroce_access *a)
 {
+	if (mr->type == SROCE_MR_ODP)
+		sroce_odp_want(mr, a->va, a->length, sroce_access_writes(a->access));
 	return 0;
 }
 
@@ -607,16 +655,20 @@ int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int 
  * @va: address
  * @buf: kernel buffer
  * @length: bytes; 0 is always granted
+ * @ahead: bytes from @va on that the message is about to access, of which the peer has
+ *	been granted all
  * @access: the one permission needed; a write permission moves from @buf
  *
  * Context: any.  Return: 0; -EACCES, nothing moved; -EFAULT for an address
- * that is no memory.
+ * that is no memory; -EAGAIN when it is being brought, after moving some of it.
  */
-int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, int access)
+int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, u32 ahead,
+		  int access)
 {
 	const struct sroce_access a = {
 		.pd = sroce_qp_memory_pd(qp), .qpn = qp->ibqp.qp_num,
-		.key = rkey, .va = va, .length = length, .access = access, .buf = buf,
+		.key = rkey, .va = va, .length = length, .ahead = ahead, .access = access,
+		.buf = buf,
 	};
 
 	return length ? sroce_mr_act(qp->dev, &a, sroce_mr_move) : 0;
@@ -635,11 +687,13 @@ static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_acc
 	u64 run;
 
 	if (mr->type != SROCE_MR_DMA)
-		mem = sroce_mr_address(mr, a->va, &run);
+		mem = sroce_mr_address(mr, a, a->va, &run);
 	else if (sroce_kernel_range_ok(a->va, a->length))
 		mem = (void *)(uintptr_t)a->va;
 	else
 		return -EACCES;
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
 	if (!IS_ALIGNED(a->va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64)))
 		return -EINVAL;
 	*(u64 *)a->buf = sroce_atomic_word(mem, a->compare, a->compare_with, a->swap_add);
@@ -657,7 +711,8 @@ static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_acc
  * @original: where to put what was there
  *
  * The operation is atomic with respect to the CPUs as well.
- * Context: any.  Return: 0, -EACCES, or -EINVAL when @va is not aligned.
+ * Context: any.  Return: 0, -EACCES, -EINVAL when @va is not aligned, or -EAGAIN when the
+ * memory is being brought.
  */
 int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original)
@@ -678,11 +733,13 @@ static int sroce_mr_atomic_write_act(const struct sroce_mr *mr, const struct sro
 	u64 run;
 
 	if (mr->type != SROCE_MR_DMA)
-		mem = sroce_mr_address(mr, a->va, &run);
+		mem = sroce_mr_address(mr, a, a->va, &run);
 	else if (sroce_kernel_range_ok(a->va, a->length))
 		mem = (void *)(uintptr_t)a->va;
 	else
 		return -EACCES;
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
 	if (!IS_ALIGNED(a->va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64)))
 		return -EINVAL;
 	/* whoever sees it sees what was written before */
@@ -697,7 +754,7 @@ static int sroce_mr_atomic_write_act(const struct sroce_mr *mr, const struct sro
  * @va: address
  * @value: eight bytes, as they are in memory
  *
- * Context: any.  Return: 0, -EACCES, or -EINVAL when @va is not aligned.
+ * Context: any.  Return: as sroce_mr_atomic().
  */
 int sroce_mr_atomic_write(const struct sroce_qp *qp, u32 rkey, u64 va, u64 value)
 {
@@ -716,6 +773,7 @@ static int sroce_sge_copy(struct sroce_dev *dev, struct ib_pd *pd, const struct 
 {
 	const struct sroce_access a = {
 		.pd = pd, .key = sge->lkey, .va = sge->addr + offset, .length = length,
+		.ahead = sge->length - offset,
 		.access = access, .buf = buf,
 	};
 
@@ -736,11 +794,15 @@ static int sroce_sge_copy(struct sroce_dev *dev, struct ib_pd *pd, const struct 
  * @length: bytes; @offset + @length must not exceed the list's total
  * @access: IB_ACCESS_LOCAL_WRITE moves from @buf, 0 into it
  *
- * Return: 0, or -EACCES or -EFAULT (LOC_PROT_ERR) after moving some of it.
+ * Return: 0, -EACCES or -EFAULT (LOC_PROT_ERR), or -EAGAIN when memory is being brought,
+ * each after moving some of it.
  */
 int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl,
 		   u32 offset, void *buf, u32 length, int access)
 {
+	bool missing = false;
+	int err;
+
 	if (WARN_ON_ONCE((u64)offset + length > sgl->total))
 		return -EFAULT;
 	if (offset < sgl->cur_start) {
@@ -751,7 +813,6 @@ int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sg
 		const struct sroce_sge *sge = &sgl->sge[sgl->cur];
 		u32 at = offset - sgl->cur_start;
 		u32 n;
-		int err;
 
 		if (at >= sge->length) {
 			sgl->cur_start += sge->length;
@@ -760,13 +821,14 @@ int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sg
 		}
 		n = min(length, sge->length - at);
 		err = sroce_sge_copy(dev, pd, sge, at, buf, n, access);
-		if (err)
+		if (err && err != -EAGAIN)
 			return err;
+		missing |= err;		/* go on: what else is missing is to be brought as well */
 		buf += n;
 		offset += n;
 		length -= n;
 	}
-	return 0;
+	return missing ? -EAGAIN : 0;
 }
 
 /**

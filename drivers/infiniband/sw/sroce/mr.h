@@ -8,6 +8,7 @@
 #include "compat.h"
 
 struct sroce_dev;
+struct sroce_odp;
 struct sroce_qp;
 
 /* The upper bits of a key are an index; the lower ones change with each registration */
@@ -19,6 +20,7 @@ struct sroce_qp;
 enum sroce_mr_type {
 	SROCE_MR_DMA,	/* all of the kernel's memory, for kernel users */
 	SROCE_MR_USER,	/* pinned user pages */
+	SROCE_MR_ODP,	/* user pages on demand */
 	SROCE_MR_DM,	/* device memory */
 	SROCE_MR_FAST,	/* a page list that a kernel user sets by a work request */
 };
@@ -38,10 +40,12 @@ enum sroce_mr_type {
  * @num_chunks: how many it does
  * @offset: of @iova in the first chunk
  * @umem: the pinned user pages
+ * @odp: the pages on demand
  * @windows: memory windows bound to it, under @lock: while there are any, it stays
  * @retired: it is about to go, and no window can be bound any more; under @lock
  * @lock: for SROCE_MR_FAST, protects what a work request changes, and is held
- *	while the memory is accessed so that an invalidation waits for it.  The
+ *	while the memory is accessed so that an invalidation waits for it; for
+ *	SROCE_MR_ODP likewise, where pages come and go.  The
  *	other types do not change while they are visible; taking them back
  *	waits for an RCU grace period, and every access is an RCU section.
  */
@@ -59,6 +63,7 @@ struct sroce_mr {
 	u32			max_chunks;
 	void			**chunks;
 	struct ib_umem		*umem;
+	struct sroce_odp	*odp;
 	u32			windows;
 	bool			retired;
 	spinlock_t		lock;	/* see above */
@@ -71,6 +76,7 @@ struct sroce_mr {
  * @key: key
  * @va: address
  * @length: bytes
+ * @ahead: bytes from @va on that are about to be accessed, if that is more
  * @access: permission needed
  * @buf: what is moved
  * @compare: for an atomic, compare and swap
@@ -83,6 +89,7 @@ struct sroce_access {
 	u32		key;
 	u64		va;
 	u64		length;
+	u64		ahead;
 	int		access;
 	void		*buf;
 	bool		compare;
@@ -130,7 +137,8 @@ struct ib_mr *sroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 
 				  int access, struct ib_pd *pd, struct ib_udata *udata);
 int sroce_mr_invalidate(const struct sroce_qp *qp, u32 key);
 int sroce_mr_check(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, int access);
-int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, int access);
+int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 length, u32 ahead,
+		  int access);
 int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original);
 int sroce_mr_atomic_write(const struct sroce_qp *qp, u32 rkey, u64 va, u64 value);

@@ -149,22 +149,43 @@ static bool sroce_recv_need(struct sroce_qp *qp)
 	return false;
 }
 
+/* For memory that is being brought: what the peer is asked to wait, 0.64 ms */
+#define SROCE_RNR_PAGES		12
+
+/* Memory is being brought: an RC request is to be sent again then, others are lost */
+static void sroce_not_ready(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+
+	if (packet->op->flags & SROCE_OP_START || !sroce_qp_is_reliable(qp))
+		resp->message = 0;
+	if (!sroce_qp_is_reliable(qp))
+		return;
+	resp->nak = SROCE_RNR_NAK | SROCE_RNR_PAGES;
+	resp->nak_psn = resp->psn;
+	resp->nak_sent = true;
+}
+
 /* Puts a SEND's payload into the receive buffer; false when that failed */
-static bool sroce_recv_write(struct sroce_qp *qp, u32 offset, const void *from, u32 length)
+static bool sroce_recv_write(struct sroce_qp *qp, const struct sroce_packet *packet, u32 offset,
+			     const void *from, u32 length)
 {
 	struct sroce_sgl *sgl = qp->resp.recv.sgl;
+	int err = 0;
 
 	if ((u64)offset + length > sgl->total) {
 		sroce_count(qp->dev, SROCE_CNT_RESP_LENGTH);
 		sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_LOC_LEN_ERR);
 		return false;
 	}
-	if (length && sroce_sgl_copy(qp->dev, sroce_qp_memory_pd(qp), sgl, offset, (void *)from,
-				     length, IB_ACCESS_LOCAL_WRITE)) {
+	if (length)
+		err = sroce_sgl_copy(qp->dev, sroce_qp_memory_pd(qp), sgl, offset, (void *)from,
+				     length, IB_ACCESS_LOCAL_WRITE);
+	if (err == -EAGAIN)
+		sroce_not_ready(qp, packet);
+	else if (err)
 		sroce_refuse(qp, SROCE_NAK_OPERATIONAL, IB_WC_LOC_PROT_ERR);
-		return false;
-	}
-	return true;
+	return !err;
 }
 
 static __be32 sroce_last_word(const struct sroce_packet *packet)
@@ -235,7 +256,7 @@ static bool sroce_respond_send(struct sroce_qp *qp, const struct sroce_packet *p
 		resp->message = SROCE_OP_SEND;
 		resp->offset = 0;
 	}
-	if (!sroce_recv_write(qp, resp->offset, packet->payload, packet->length))
+	if (!sroce_recv_write(qp, packet, resp->offset, packet->payload, packet->length))
 		return false;
 	resp->offset += packet->length;
 	return !(packet->op->flags & SROCE_OP_END) || sroce_message_end(qp, packet);
@@ -269,6 +290,7 @@ static bool sroce_respond_write(struct sroce_qp *qp, const struct sroce_packet *
 	struct sroce_responder *resp = &qp->resp;
 	bool end = packet->op->flags & SROCE_OP_END;
 	u64 total;
+	int err;
 
 	if (packet->op->flags & SROCE_OP_START && !sroce_write_start(qp, packet))
 		return false;
@@ -283,9 +305,13 @@ static bool sroce_respond_write(struct sroce_qp *qp, const struct sroce_packet *
 			resp->message = 0;
 		return false;
 	}
-	if (sroce_mr_copy(qp, resp->rkey, resp->va + resp->offset, (void *)packet->payload,
-			  packet->length, IB_ACCESS_REMOTE_WRITE)) {
-		sroce_refuse_access(qp);
+	err = sroce_mr_copy(qp, resp->rkey, resp->va + resp->offset, (void *)packet->payload,
+			    packet->length, resp->length - resp->offset, IB_ACCESS_REMOTE_WRITE);
+	if (err) {
+		if (err == -EAGAIN)
+			sroce_not_ready(qp, packet);
+		else
+			sroce_refuse_access(qp);
 		return false;
 	}
 	resp->offset = total;
@@ -354,6 +380,16 @@ static bool sroce_respond_read(struct sroce_qp *qp, const struct sroce_packet *p
 	return true;
 }
 
+static void sroce_refuse_atomic(struct sroce_qp *qp, const struct sroce_packet *packet, int err)
+{
+	if (err == -EAGAIN)
+		sroce_not_ready(qp, packet);
+	else if (err == -EINVAL)
+		sroce_refuse_invalid(qp);
+	else
+		sroce_refuse_access(qp);
+}
+
 static bool sroce_respond_atomic(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
 	const struct sroce_atomic_eth *eth = packet->eth;
@@ -369,12 +405,8 @@ static bool sroce_respond_atomic(struct sroce_qp *qp, const struct sroce_packet 
 	err = sroce_mr_atomic(qp, be32_to_cpu(eth->rkey), be64_to_cpu(eth->va), compare,
 			      be64_to_cpu(eth->compare), be64_to_cpu(eth->swap_add),
 			      &res->original);
-	if (err == -EINVAL) {
-		sroce_refuse_invalid(qp);
-		return false;
-	}
 	if (err) {
-		sroce_refuse_access(qp);
+		sroce_refuse_atomic(qp, packet, err);
 		return false;
 	}
 	sroce_count(qp->dev, SROCE_CNT_ATOMIC_REQUESTS);
@@ -398,12 +430,8 @@ static bool sroce_respond_atomic_write(struct sroce_qp *qp, const struct sroce_p
 	}
 	memcpy(&value, packet->payload, sizeof(value));
 	err = sroce_mr_atomic_write(qp, be32_to_cpu(reth->rkey), be64_to_cpu(reth->va), value);
-	if (err == -EINVAL) {
-		sroce_refuse_invalid(qp);
-		return false;
-	}
 	if (err) {
-		sroce_refuse_access(qp);
+		sroce_refuse_atomic(qp, packet, err);
 		return false;
 	}
 	sroce_count(qp->dev, SROCE_CNT_ATOMIC_REQUESTS);
@@ -586,8 +614,8 @@ static void sroce_respond_datagram(struct sroce_qp *qp, const struct sroce_packe
 	if (packet->length > ib_mtu_enum_to_int(IB_MTU_4096) || !sroce_recv_need(qp))
 		return;
 	sroce_frame_grh(packet->frame, &grh);
-	if (!sroce_recv_write(qp, 0, &grh, sizeof(grh)) ||
-	    !sroce_recv_write(qp, sizeof(grh), packet->payload, packet->length))
+	if (!sroce_recv_write(qp, packet, 0, &grh, sizeof(grh)) ||
+	    !sroce_recv_write(qp, packet, sizeof(grh), packet->payload, packet->length))
 		return;
 	if (packet->op->flags & SROCE_OP_IMM) {
 		wc.ex.imm_data = sroce_last_word(packet);
@@ -710,10 +738,10 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 	if (sroce_ops[b.opcode].flags & SROCE_OP_AETH)
 		sroce_write_aeth(b.eth, SROCE_ACK_NO_CREDITS, res->msn);
 	err = sroce_mr_copy(qp, res->rkey, res->va + offset, b.payload, b.length,
-			    IB_ACCESS_REMOTE_READ);
+			    res->length - offset, IB_ACCESS_REMOTE_READ);
 	if (err) {
 		sroce_build_cancel(qp, burst, &b);
-		return -EACCES;
+		return err == -EAGAIN ? -ENOMEM : -EACCES;	/* later, or never */
 	}
 	sroce_build_end(qp, burst, &b);
 	return 0;

@@ -360,12 +360,15 @@ static void sroce_write_eth(struct sroce_qp *qp, const struct sroce_swqe *wqe,
 		*(__be32 *)eth = htonl((__force u32)wqe->imm);
 }
 
-/* Collects a packet's payload; the status that the request fails with */
-static enum ib_wc_status sroce_gather(struct sroce_qp *qp, u32 slot, u32 offset, void *to,
-				      u32 length)
+/*
+ * Collects a packet's payload: the enum ib_wc_status that the request fails with, or
+ * -EAGAIN when memory is being brought
+ */
+static int sroce_gather(struct sroce_qp *qp, u32 slot, u32 offset, void *to, u32 length)
 {
 	const struct sroce_send_wqe *ring = sroce_ring_element(&qp->req.ring, slot);
 	struct sroce_requester *req = &qp->req;
+	int err;
 
 	if (!length)
 		return IB_WC_SUCCESS;
@@ -379,9 +382,10 @@ static enum ib_wc_status sroce_gather(struct sroce_qp *qp, u32 slot, u32 offset,
 		if (!req->gather_valid)
 			return IB_WC_LOC_QP_OP_ERR;
 	}
-	if (sroce_sgl_copy(qp->dev, qp->ibqp.pd, req->gather, offset, to, length, 0))
-		return IB_WC_LOC_PROT_ERR;
-	return IB_WC_SUCCESS;
+	err = sroce_sgl_copy(qp->dev, qp->ibqp.pd, req->gather, offset, to, length, 0);
+	if (err == -EAGAIN)
+		return err;
+	return err ? IB_WC_LOC_PROT_ERR : IB_WC_SUCCESS;
 }
 
 /* Is there a further request whose packets will follow at once? */
@@ -455,8 +459,7 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 		.length = rd_atomic && wqe->opcode != SROCE_WR_ATOMIC_WRITE ?
 			  0 : min(remains, qp->mtu),
 	};
-	enum ib_wc_status status;
-	int err;
+	int err, status;
 
 	if (!b.av) {
 		sroce_wqe_fail(wqe, IB_WC_LOC_QP_OP_ERR);
@@ -470,8 +473,9 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 	status = sroce_gather(qp, slot, offset, b.payload, b.length);
 	if (unlikely(status != IB_WC_SUCCESS)) {
 		sroce_build_cancel(qp, burst, &b);
-		sroce_wqe_fail(wqe, status);
-		err = 1;
+		if (status > 0)
+			sroce_wqe_fail(wqe, status);
+		err = status < 0 ? status : 1;
 		goto out;
 	}
 	sroce_build_end(qp, burst, &b);
@@ -536,6 +540,10 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 	if (!sroce_send_may(qp, wqe, index))
 		return false;
 	err = sroce_send_packet(qp, burst, req->next, index);
+	if (err == -EAGAIN && sroce_qp_is_reliable(qp)) {
+		sroce_complete_wait(qp, SROCE_PAGES_US);
+		return false;
+	}
 	if (err) {
 		if (err < 0)
 			sroce_qp_work_due(qp, SROCE_WORK_LATER);
