@@ -2,8 +2,10 @@
 #include "arena.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "../common/verbs.h"
 
@@ -35,12 +37,50 @@ static void stream(uint64_t seed, uint64_t position, uint8_t *out, size_t length
 	}
 }
 
-void arena_new(struct arena *a, struct ibv_pd *pd, uint64_t seed)
+/*
+ * Takes the pages away again and again; what is in them stays in the file. Less and
+ * less often while nothing moves, so that in the end it does on any machine.
+ */
+static void *unmap_pages(void *arg)
 {
-	int access = ALL_ACCESS | IBV_ACCESS_MW_BIND;
+	struct arena *a = arg;
+	unsigned int moves = 0, us = FIRST_UNMAP_US;
 
-	a->memory = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (;;) {
+		usleep(us);
+		us *= 2;
+		if (moves != atomic_load(&a->moves)) {
+			moves = atomic_load(&a->moves);
+			us = FIRST_UNMAP_US;
+		}
+		if (madvise(a->memory, ARENA_SIZE, MADV_DONTNEED))
+			die("madvise: %s", strerror(errno));
+	}
+	return NULL;
+}
+
+static void *map_on_demand(struct arena *a)
+{
+	int fd = memfd_create("arena", 0);
+
+	if (fd < 0 || ftruncate(fd, ARENA_SIZE))
+		die("no memory");
+	a->memory = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (a->memory == MAP_FAILED)
+		die("no memory");
+	if (pthread_create(&a->unmapper, NULL, unmap_pages, a))
+		die("no thread");
+	return a->memory;
+}
+
+void arena_new(struct arena *a, struct ibv_pd *pd, uint64_t seed, bool demand)
+{
+	int access = ALL_ACCESS | (demand ? IBV_ACCESS_ON_DEMAND : IBV_ACCESS_MW_BIND);
+
+	a->demand = demand;
+	a->memory = demand ? map_on_demand(a) :
+		    mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	a->wanted = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (a->memory == MAP_FAILED || a->wanted == MAP_FAILED)
@@ -62,6 +102,10 @@ void arena_free(struct arena *a)
 	for (int i = 0; i < ARENA_MRS; i++)
 		if (ibv_dereg_mr(a->mr[i]))
 			die("cannot deregister memory");
+	if (a->demand) {
+		pthread_cancel(a->unmapper);
+		pthread_join(a->unmapper, NULL);
+	}
 	munmap(a->memory, ARENA_SIZE);
 	munmap(a->wanted, ARENA_SIZE);
 }

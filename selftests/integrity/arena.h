@@ -9,6 +9,8 @@
 #ifndef SELFTEST_ARENA_H
 #define SELFTEST_ARENA_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@
 
 #define ARENA_SIZE (36u << 20)
 #define ARENA_MRS 2
+#define FIRST_UNMAP_US 1000
 
 struct segment {
 	uint32_t offset;
@@ -26,6 +29,9 @@ struct arena {
 	uint8_t *memory;
 	uint8_t *wanted;
 	struct ibv_mr *mr[ARENA_MRS];	/* the second starts and ends off a page */
+	bool demand;			/* not pinned, and now and then taken away */
+	atomic_uint moves;		/* counts what the transfers come to */
+	pthread_t unmapper;
 };
 
 struct mismatch {
@@ -38,7 +44,7 @@ struct mismatch {
 /** stream_word() - the first eight bytes of a pseudo-random stream */
 uint64_t stream_word(uint64_t seed);
 
-void arena_new(struct arena *a, struct ibv_pd *pd, uint64_t seed);
+void arena_new(struct arena *a, struct ibv_pd *pd, uint64_t seed, bool demand);
 void arena_free(struct arena *a);
 
 /** arena_expect() - the first @length bytes of the segments shall hold stream @seed */

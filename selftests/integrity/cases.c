@@ -380,6 +380,7 @@ static bool collect(int from, int to)
 	for (int i = from; i < to; i++) {
 		if (batch[i].flags & UNSIGNALLED)
 			continue;
+		atomic_fetch_add(&e->arena.moves, 1);
 		expect(poll_for(e->send_cq, &wc, 1, HANG_MS) == 1, "no completion: %s",
 		       describe(&batch[i]));
 		if (e->n_qps == 1 || serial) {

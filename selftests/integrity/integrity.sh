@@ -5,7 +5,8 @@
 # just the right bytes and completes with the right fields.
 #
 # usage: integrity.sh [NAME]    only the test points whose name contains NAME
-# SEED and FAMILY (4 or 6) in the environment vary it.
+# SEED and FAMILY (4 or 6) in the environment vary it; with DEMAND=1 memory is registered
+# on demand, which of the services only RC can have written to.
 
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
@@ -19,6 +20,7 @@ family=${FAMILY:-4}
 a=GID${family}_A
 b=GID${family}_B
 options=(-s "${SEED:-0x5eed}")
+[ -z "$DEMAND" ] || { options+=(-D); set -- "${1:-RC}"; }
 [ -z "$1" ] || options+=(-o "$1")
 on_b timeout -k 5 3000 "$TMP/integrity" -d $DEV_B -g "${!b}" "${options[@]}" >"$TMP/server.out" 2>&1 &
 sleep 0.2

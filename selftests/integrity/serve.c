@@ -147,6 +147,8 @@ static int bind_window(struct end *e, const struct segment *where, uint32_t *rke
 	struct ibv_wc wc;
 	int error;
 
+	if (e->arena.demand)	/* there are none of such regions */
+		return EOPNOTSUPP;
 	e->mw = ibv_alloc_mw(e->dev.pd, IBV_MW_TYPE_2);
 	if (!e->mw)
 		return errno;
@@ -175,6 +177,7 @@ void serve(struct end *e, int control)
 	while (control_receive(control, &q, sizeof(q))) {
 		struct reply r = { .error = 0 };
 
+		atomic_fetch_add(&e->arena.moves, 1);
 		switch (q.kind) {
 		case SETUP:
 			r.error = end_setup(e, q.setup.type, q.setup.n_qps, q.setup.srq);
