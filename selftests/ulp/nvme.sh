@@ -100,31 +100,20 @@ from_target() {
 
 # The host gives the connection up while the link is down, and makes a new one after
 flap() {
-	local fio rc
-
-	fio_verify "$REMOTE" --loops=3 >"$TMP/fio.out" 2>&1 &
-	fio=$!
-	sleep 1
+	fio_start "$REMOTE" --loops=3 || return 1
 	link_down
 	wait_for 120 not_live || { echo "still live without a link"; return 1; }
 	link_up || { echo "the link does not come up"; return 1; }
 	wait_for 120 state live || { cat "$(controller)/state"; return 1; }
-	wait $fio
-	rc=$?
-	cat "$TMP/fio.out"
-	return $rc
+	fio_ends
 }
 
 # The host's device goes, under traffic: so does the controller
 removal() {
-	local fio
-
-	fio_verify "$REMOTE" --loops=100 >"$TMP/fio.out" 2>&1 &
-	fio=$!
-	sleep 1
+	fio_start "$REMOTE" --loops=100 &&
 	rdma link delete $DEV_A || return 1
 	wait_for 60 gone || { echo "the controller stays"; return 1; }
-	! wait $fio || { echo "fio did not notice"; return 1; }
+	! fio_ends
 }
 
 # listen_again: nvmet forgets a listener whose device has gone until it is set up anew
@@ -135,19 +124,11 @@ listen_again() {
 
 # The target's device goes, under traffic, and comes back: the host connects again
 target_removal() {
-	local fio rc
-
-	connect || return 1
-	fio_verify "$REMOTE" --loops=3 >"$TMP/fio.out" 2>&1 &
-	fio=$!
-	sleep 1
+	connect && fio_start "$REMOTE" --loops=3 || return 1
 	rdma link delete $DEV_B && wait_for 120 not_live &&
 	rdma link add $DEV_B type "$DRIVER_B" netdev $IF_B &&
 	wait_for 30 port_active "" $DEV_B && wait_for 30 gid_index "" $DEV_B $IP4_B &&
-	listen_again && wait_for 120 state live
-	rc=$?
-	wait $fio && [ $rc = 0 ] || { cat "$TMP/fio.out"; return 1; }
-	disconnect
+	listen_again && wait_for 120 state live && fio_ends && disconnect
 }
 
 on_exit() {

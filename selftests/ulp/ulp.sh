@@ -84,9 +84,36 @@ fio_verify() {
 	local file=$1
 
 	shift
+	# a disk that has gone is not to be replaced by a file in /dev
+	[ ! -b "$file" ] || set -- --allow_file_create=0 "$@"
 	timeout -k 5 "$HANG" fio --name=verify --filename="$file" --direct=1 --ioengine=libaio \
-		--iodepth=16 --rw=randwrite --bsrange=512-256k --bs_unaligned=0 --size=24M \
+		--iodepth=16 --rw=randwrite --bsrange=512-256k --size=24M \
 		--verify=crc32c --verify_fatal=1 --do_verify=1 "$@"
+}
+
+# fio_start FILE [OPTION...]: the same in the background, as $fio, with its output in
+# $TMP/fio.out; returns when data flows.
+fio_start() {
+	local before
+
+	before=$(bytes_sent)
+	fio_verify "$@" >"$TMP/fio.out" 2>&1 &
+	fio=$!
+	wait_for 60 flows $((before + 2000000)) || { cat "$TMP/fio.out"; return 1; }
+}
+
+flows() {
+	[ "$(bytes_sent)" -ge "$1" ]
+}
+
+# fio_ends: true if it ended well; its output is shown.
+fio_ends() {
+	local rc
+
+	wait "$fio"
+	rc=$?
+	cat "$TMP/fio.out"
+	return $rc
 }
 
 # unloaded MODULE: true once the module is gone; its users may still be letting go.
