@@ -8,6 +8,8 @@
 # make demo            see perftest run over it, in a guest; needs nothing but this tree
 # make check           the whole test suite in guests; CHECK="6.1 6.12 ..." for some
 # make check-rdma-core rdma-core's own test suite in guests, with both providers
+# make bench           speed beside rdma_rxe and TCP, into bench.out; BENCH=smoke, quick
+#                      (default, 5 minutes) or full
 # make lint            sparse and checkpatch
 
 KVER    ?= $(shell uname -r)
@@ -19,7 +21,7 @@ MODDIR  := $(DESTDIR)/lib/modules/$(KVER)/updates
 
 PROVIDER := userspace/out
 
-.PHONY: all modules userspace clean install uninstall demo check check-rdma-core lint deps
+.PHONY: all modules userspace clean install uninstall demo check check-rdma-core bench lint deps
 
 all: modules
 
@@ -66,6 +68,9 @@ check: deps
 
 check-rdma-core: deps
 	@selftests/check rdma-core-6.1 rdma-core-6.12 rdma-core-7.2
+
+bench: deps
+	@bench/bench $(or $(BENCH),quick) $(BENCHFLAGS)
 
 lint:
 	@selftests/lint $(KDIR)

@@ -39,7 +39,8 @@ names() {
 	IP6_A=fd78:$NUMBER::1           IP6_B=fd78:$NUMBER::2
 	MAC_A=02:78:00:00:0$NUMBER:01   MAC_B=02:78:00:00:0$NUMBER:02
 	if [ "$WAY" = lo ]; then
-		NS_A='' NS_B='' IF_A=lo IF_B=lo DEV_B=$DEV_A
+		NS_A='' NS_B='' IF_A=lo IF_B=lo
+		DEV_A=${PROVIDER}_bench${NUMBER}lo DEV_B=$DEV_A
 		IP4_B=$IP4_A IP6_B=$IP6_A
 	else
 		NS_A=$(ns_of "$DRIVER" sr_a)

@@ -13,7 +13,7 @@ import sys
 import time
 
 import pyverbs.enums as e
-from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.addr import GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
 from pyverbs.pd import PD
@@ -46,12 +46,12 @@ def own_memory():
     return own, rings
 
 
-def make(context, pd, cq, gid_index, peer):
+def make(pd, cq, gid_index, peer):
     """One queue pair, connected to a queue pair of PEER that need not be there."""
     cap = QPCap(max_send_wr=1, max_recv_wr=1, max_send_sge=1, max_recv_sge=1)
     qp = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=cq, rcq=cq, cap=cap))
     attr = QPAttr(port_num=1)
-    route = GlobalRoute(dgid=peer, sgid_index=gid_index)
+    route = GlobalRoute(dgid=GID(peer), sgid_index=gid_index)
     attr.ah_attr = AHAttr(gr=route, is_global=1, port_num=1)
     attr.dest_qp_num = 17
     attr.path_mtu = e.IBV_MTU_1024
@@ -59,7 +59,6 @@ def make(context, pd, cq, gid_index, peer):
     attr.qp_access_flags = e.IBV_ACCESS_LOCAL_WRITE
     attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, 14, 7, 7
     qp.to_rts(attr)
-    assert context
     return qp
 
 
@@ -69,10 +68,10 @@ def main():
     context = Context(name=name)
     pd = PD(context)
     cq = CQ(context, 16)
-    kept = [make(context, pd, cq, gid_index, peer) for _ in range(WARM_UP)]
+    kept = [make(pd, cq, gid_index, peer) for _ in range(WARM_UP)]
     own, rings = own_memory()
     free = free_memory()
-    kept += [make(context, pd, cq, gid_index, peer) for _ in range(count)]
+    kept += [make(pd, cq, gid_index, peer) for _ in range(count)]
     new_free = free_memory()
     new_own, new_rings = own_memory()
     rings = (new_rings - rings) / count

@@ -106,7 +106,7 @@ def _smoke():
               Point("latency", op="send", size=2, wait="events"),
               Point("streams", streams=1), Point("streams", streams=2),
               Point("cpu", op="send", wait="events"),
-              Point("memory"), Point("connections"), Point("bandwidth", path="lo")]
+              Point("memory"), Point("connections"), Point("bandwidth", path="lo", mtu=65536)]
     return Plan("smoke", 1, {point: 1 for point in points}, seconds=0.02, messages=50,
                 connections=5, idle_queue_pairs=20, budget=float("inf"))
 

@@ -25,7 +25,7 @@ MESSAGE_COST = {"sroce": 5e-6, "sroce-own": 5e-6, "rxe": 35e-6}
 BYTE_COST = {"sroce": 8e-10, "sroce-own": 8e-10, "rxe": 6e-9}
 #: qperf's shortest, and when CPU times are read in a longer run
 QPERF_SECONDS = 1
-CPU_SECONDS, CPU_FIRST, CPU_LAST = 3, 0.8, 2.4
+CPU_SECONDS, CPU_FIRST, CPU_INTERVAL = 3, 0.8, 0.25
 QPERF_TEST = {"write": "rc_rdma_write_bw", "read": "rc_rdma_read_bw", "send": "rc_bw",
               "stream": "tcp_bw"}
 CM_PORT = 7471
@@ -226,16 +226,21 @@ def _wait_until(condition, otherwise, seconds=30):
 
 def _cpu_seconds(clients, servers):
     """CPU time that each side and the whole machine used while traffic was flowing."""
-    def sample():
-        return {"sender": sum(map(_session_cpu, clients)),
-                "receiver": sum(map(_session_cpu, servers)),
-                "machine": _machine_cpu(), "wall": time.monotonic()}
-
+    samples = []
     time.sleep(CPU_FIRST)
-    first = sample()
-    time.sleep(CPU_LAST - CPU_FIRST)
-    last = sample()
-    return {name: last[name] - first[name] for name in first}
+    while all(client.poll() is None for client in clients):
+        sample = {"sender": sum(map(_session_cpu, clients)),
+                  "receiver": sum(map(_session_cpu, servers)),
+                  "machine": _machine_cpu(), "wall": time.monotonic()}
+        if samples and sample["receiver"] < samples[-1]["receiver"]:
+            break       # the test is over: the server's process for it has ended
+        samples.append(sample)
+        time.sleep(CPU_INTERVAL)
+    # one that was taken while the test was ending may be the last
+    used = samples[:-1]
+    if len(used) < 2:
+        raise Failure("the machine is too busy to read CPU times in time")
+    return {name: used[-1][name] - used[0][name] for name in used[0]}
 
 
 def _session_cpu(leader):

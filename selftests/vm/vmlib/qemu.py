@@ -53,12 +53,12 @@ def _accelerator(kernel, initramfs):
 
     QEMU emulates pclmulqdq far slower than the kernel computes a CRC without it.
     """
-    if _kvm_works(kernel, initramfs):
+    if kvm_works(kernel, initramfs):
         return ["-accel", "kvm", "-cpu", "host"]
     return ["-accel", "tcg,thread=multi", "-cpu", "max,-pclmulqdq"]
 
 
-def _kvm_works(kernel, initramfs):
+def kvm_works(kernel, initramfs):
     """Whether a guest boots with KVM; tried once per boot of the host.
 
     That /dev/kvm exists is no proof: nested, it may hang or run slower than emulation.
