@@ -10,7 +10,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 #: Seconds after which a program counts as hung: a guard, not a limit on speed
-HANG = 120
+HANG = 60
 POLL_SECONDS = 0.01
 
 

@@ -123,8 +123,8 @@ def _latency(results):
     else:
         return None
     blocks, clauses = _blocks(series)
-    tics = ("'all' 1, 'median' 0.5, '10 %%' 0.1, '5 %%' 0.05, '99th' 0.01, "
-            "'99.9th' 0.001").replace("%%", "%")
+    # a label is a format, too
+    tics = ("'all' 1, 'half (median)' 0.5, '10 %%' 0.1, '1 %%' 0.01, '0.1 %%' 0.001")
     lines = "plot " + ", \\\n     ".join(f"{block} using 1:2 with lines {style} title \"{label}\""
                                          for block, style, _, label in clauses) + "\n"
     return (blocks + _head(results, "latency", f"Latency of {point.op.upper()}, "

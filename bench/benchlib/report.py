@@ -119,7 +119,8 @@ def machine_text(facts):
                      f"{facts['revision']}, load when it began {facts['load']}.")
     lines.append(distortion)
     lines.append(f"Plan {facts['plan']}: {facts['rounds']} of {facts['planned rounds']} rounds in "
-                 f"{facts['seconds']} s; {facts['failures']} measurements failed.")
+                 f"{facts['seconds']} s.")
+    lines += [f"No figure: {subject}: {what}" for subject, what in facts["failures"]]
     lines += [f"Not measured: {label}: {why}" for label, why in facts["left out"].items()]
     return lines
 

@@ -146,7 +146,8 @@ class Tools:
 
     def _memory(self, ends, point):
         peer = ipaddress.ip_address(ends.address("B", point.family))
-        gid = peer if peer.version == 6 else f"::ffff:{peer}"
+        packed = peer.packed if peer.version == 6 else bytes(10) + b"\xff\xff" + peer.packed
+        gid = ipaddress.IPv6Address(packed).exploded
         output = ends.client(["/usr/bin/python3", HERE / "benchlib/idle_qps.py", ends.device("A"),
                               ends.gid_index("A", point.family), gid,
                               self._plan.idle_queue_pairs])
