@@ -430,7 +430,7 @@ build() {
 	shift 2
 	command -v cc >/dev/null || skip_all "no C compiler installed"
 	[ -e /usr/include/infiniband/verbs.h ] || skip_all "no infiniband/verbs.h (libibverbs-dev) installed"
-	cc -std=gnu11 -O1 -Wall -Wextra -o "$TMP/$name" "$source" "$@" -libverbs -lpthread \
+	cc -std=gnu11 -O1 -Wall -Wextra -Werror=implicit -o "$TMP/$name" "$source" "$@" -libverbs -lpthread \
 		>"$TMP/build.out" 2>&1 || bail "build $name" "$TMP/build.out"
 }
 
