@@ -277,6 +277,10 @@ same_ns_routes() {
 		if [ $f = -4 ]; then a=$IP4_A b=$IP4_B; else a=$IP6_A b=$IP6_B; fi
 		ip $f route add $b dev $IF_A src $a table 771
 		ip $f route add $a dev $IF_B src $b table 772
+		# a link that goes down takes its routes along: then there is no way, not
+		# one inside the machine
+		ip $f route add unreachable $b metric 7777 table 771
+		ip $f route add unreachable $a metric 7777 table 772
 		for x in $IF_A $IF_B; do
 			ip $f rule add pref 1 iif $x lookup local
 		done
