@@ -285,6 +285,27 @@ def duplicate_read(b):
     q.probe()
 
 
+@case('RC: a duplicate READ of memory that is gone is not answered, and does no harm')
+def duplicate_read_gone(b):
+    q = Qp(b)
+    region = Memory(b.agent, 4096)
+    region.write(PATTERN[:4096])
+    header = reth(region.address, region.rkey, 3000)
+    psn = q.send(roce.READ_REQUEST, header, ack=True)
+    read_response(q, psn, PATTERN[:3000], 1024, 1)
+    q.psn = psn + 3 & 0xffffff
+    # its consumer has the answer, and says so
+    q.recv(wr_id=1)
+    q.acked(q.send(roce.SEND_ONLY, payload=b'done', ack=True))
+    q.completes('r', wr_id=1, length=4)
+    region.close()
+    q.send(roce.READ_REQUEST, header, ack=True, psn=psn)
+    q.send(roce.READ_REQUEST, reth(region.address + 1024, region.rkey, 1976), ack=True,
+           psn=psn + 1)
+    # the answer to what follows is the only one
+    q.probe()
+
+
 @case('RC: duplicate atomics are answered exactly as before and not done again')
 def duplicate_atomics(b):
     q = Qp(b, max_dest_rd=8)

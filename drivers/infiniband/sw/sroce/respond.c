@@ -790,6 +790,12 @@ static void sroce_answer_lost(struct sroce_qp *qp, struct sroce_resource *res)
 	sroce_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
 }
 
+/*
+ * A READ that is asked for again when its memory is no longer to be read is not answered:
+ * as a rule the first answer arrived, too late, and the consumer that learnt of it has
+ * invalidated the key.  A NAK would end a connection with which nothing is wrong; a
+ * requester that does lack the answer runs out of retries.
+ */
 static int sroce_answer_resources(struct sroce_qp *qp, struct sroce_burst *burst)
 {
 	struct sroce_responder *resp = &qp->resp;
@@ -798,12 +804,14 @@ static int sroce_answer_resources(struct sroce_qp *qp, struct sroce_burst *burst
 		struct sroce_resource *res = sroce_resource(resp, resp->resource_next);
 		int err = res->pending ? sroce_answer_resource(qp, burst, res) : 0;
 
-		if (err == -EACCES) {
+		if (err == -EACCES && res->again) {
+			res->pending = false;
+		} else if (err == -EACCES) {
 			sroce_answer_lost(qp, res);
 			return 0;
-		}
-		if (err)
+		} else if (err) {
 			return err;
+		}
 		resp->resource_next++;
 	}
 	return 0;
