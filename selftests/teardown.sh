@@ -25,35 +25,34 @@ build churn common/churn.c common/verbs.c
 
 traffic=()
 
+# busy NS OUT COMMAND...: a program of the traffic.  They poll, so that what takes things
+# away from them would wait for a CPU most of the time were they not the last in turn.
+busy() {
+	local ns=$1 out=$2
+
+	shift 2
+	[ -z "$ns" ] || set -- ip netns exec "$ns" "$@"
+	(exec nice -n 19 "$@") >"$out" 2>&1 </dev/null &
+	traffic+=($!)
+}
+
 # start_traffic: streams that go on until something happens to them.
 start_traffic() {
-	local i port=18700 tools=("ib_write_bw -q 4" "ib_send_bw -e" "ib_read_bw" "ib_send_bw -c UD -s 1024")
+	local i tools=("ib_write_bw -q 4" "ib_send_bw -e" "ib_read_bw" "ib_send_bw -c UD -s 1024")
 
 	traffic=()
 	for i in "${!tools[@]}"; do
-		port=$((port + 1))
-		(
-			set -- bash -c "exec ${tools[i]} -F -D 600 -p $port -d $DEV_B -x $GID4_B"
-			[ -z "$NS_B" ] || set -- ip netns exec "$NS_B" "$@"
-			exec "$@"
-		) >"$TMP/server$i.out" 2>&1 </dev/null &
-		traffic+=($!)
-		wait_for 60 listening $! tcp $port
-		(
-			set -- bash -c "exec ${tools[i]} -F -D 600 -p $port -d $DEV_A -x $GID4_A $IP4_B"
-			[ -z "$NS_A" ] || set -- ip netns exec "$NS_A" "$@"
-			exec "$@"
-		) >"$TMP/client$i.out" 2>&1 </dev/null &
-		traffic+=($!)
+		busy "$NS_B" "$TMP/server$i.out" ${tools[i]} -F -D 600 -p $((18700 + i)) \
+			-d $DEV_B -x $GID4_B
+	done
+	for i in "${!tools[@]}"; do
+		wait_for 60 listening "${traffic[i]}" tcp $((18700 + i))
+		busy "$NS_A" "$TMP/client$i.out" ${tools[i]} -F -D 600 -p $((18700 + i)) \
+			-d $DEV_A -x $GID4_A $IP4_B
 	done
 	# and calls under way all the time
 	for i in 1 2; do
-		(
-			set -- "$TMP/churn" $DEV_B "$GID4_B"
-			[ -z "$NS_B" ] || set -- ip netns exec "$NS_B" "$@"
-			exec "$@"
-		) >/dev/null 2>&1 </dev/null &
-		traffic+=($!)
+		busy "$NS_B" /dev/null "$TMP/churn" $DEV_B "$GID4_B"
 	done
 	# it flows once packets have been counted
 	wait_for 60 flowing
@@ -218,19 +217,22 @@ all_gone() {
 		{ [ ! -d "/sys/module/$module" ] || unused; }
 }
 
+# intact: the devices are what they were before the round.
+intact() { [ -e /sys/class/infiniband/$DEV_A ] && [ -e /sys/class/infiniband/$DEV_B ] && no_objects; }
+
 kernel_complaints() {
 	dmesg | grep -E 'WARNING:|BUG:|Oops|general protection|refcount_t|possible .* lock|leaked|INFO: task|unregister_netdevice: waiting|restrack' | tail -5
 }
 
-# way NAME ROUND: one test point.
+# way NAME ROUND [KEEPS]: one test point; KEEPS: a round leaves the devices in place.
 way() {
-	local name=$1 round=$2 i
+	local name=$1 round=$2 keeps=$3 kept= i
 
 	echo "$name" | grep -qE -- "$ONLY" || return 0
 	for ((i = 1; i <= ROUNDS; i++)); do
 		echo "# $name: round $i of $ROUNDS"
 		for d in "$DRIVER_A" "$DRIVER_B"; do driver_loaded "$d"; done
-		pair_up
+		[ -n "$kept" ] || pair_up
 		idle=$(objects)
 		if ! start_traffic; then
 			cat "$TMP"/client*.out "$TMP"/server*.out >"$TMP/traffic.out"
@@ -245,6 +247,11 @@ way() {
 			stop_traffic
 			pair_down
 			return
+		fi
+		kept=
+		if [ "$keeps" ] && [ $i != $ROUNDS ] && intact; then
+			kept=1
+			continue
 		fi
 		pair_down
 		if ! wait_for 60 all_gone; then
@@ -265,8 +272,8 @@ way() {
 	fi
 }
 
-way "kill -9 of both ends" round_kill
-way "netdev down and up" round_down
+way "kill -9 of both ends" round_kill keeps
+way "netdev down and up" round_down keeps
 way "rdma link delete" round_link
 way "netdev removed" round_netdev
 way "links made, deleted and orphaned at once" round_links
@@ -275,7 +282,7 @@ if [ "$DRIVER_A" = rxe ] || [ "$DRIVER_B" = rxe ]; then
 else
 	way "namespace removed" round_namespace
 fi
-way "module unloaded" round_module
+way "module unloaded" round_module keeps
 for d in "$DRIVER_A" "$DRIVER_B"; do driver_loaded "$d"; done
 check "the module can be unloaded at last" rmmod "$module"
 modprobe "$module" 2>/dev/null
