@@ -142,6 +142,21 @@ perf "bidirectional" 4 "$N" 8 ib_atomic_bw -b
 perf "UD bidirectional" 4 "$N" 1024 ib_send_bw -c UD -b -s 1024
 perf "bidirectional 4 queue pairs" 6 "$N" 16384 ib_send_bw -b -q 4 -s 16384
 
+# Small messages that are posted together share frames.
+frames() { on_a cat /sys/class/net/$IF_A/statistics/tx_packets; }
+
+if [ "$DRIVER_A" = sroce ]; then
+	before=$(frames)
+	perf "lists of 32 small messages" 4 4992 64 ib_write_bw -s 64 -l 32
+	sent=$(($(frames) - before))
+	echo "$sent frames for 4992 messages" >"$TMP/frames.out"
+	if [ $sent -gt 0 ] && [ $sent -lt 1000 ]; then
+		ok "they share frames"
+	elif echo "ib_write_bw lists of 32 small messages" | grep -qE -- "$ONLY"; then
+		not_ok "they share frames" "$TMP/frames.out"
+	fi
+fi
+
 # Shared receive queue.
 perf "SRQ" 4 "$N" 65536 ib_send_bw --use-srq
 perf "SRQ 8 queue pairs" 4 "$N" 4096 ib_send_bw --use-srq -q 8 -s 4096

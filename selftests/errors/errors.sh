@@ -11,7 +11,7 @@ cd "$(dirname "$0")" || exit 1
 need ip rdma cc
 tap_start "errors"
 build errors main.c pair.c completions.c states.c resources.c events.c races.c \
-	garbage.c ../common/verbs.c ../common/tap.c
+	streams.c garbage.c ../common/verbs.c ../common/tap.c
 pair_up
 
 case $DRIVER_A$DRIVER_B in

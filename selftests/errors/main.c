@@ -26,6 +26,7 @@ int main(int argc, char **argv)
 	resource_cases(&p);
 	event_cases(&p);
 	race_cases(&p);
+	stream_cases(&p);
 	garbage_cases(&p);
 	return tap_plan();
 }

@@ -85,6 +85,7 @@ void state_cases(struct pair *p);
 void resource_cases(struct pair *p);
 void event_cases(struct pair *p);
 void race_cases(struct pair *p);
+void stream_cases(struct pair *p);
 void garbage_cases(struct pair *p);
 
 /* One test point: the call is its body, which says whether all went well. */

@@ -149,14 +149,17 @@ void sroce_qp_kick(struct sroce_qp *qp)
 	sroce_queue_work(qp, SROCE_WORK_NOW, WORK_CPU_UNBOUND);
 }
 
-/* What a doorbell asks for */
+/* What a doorbell asks for, and the worker without one */
 static void sroce_qp_answer_ring(struct sroce_qp *qp)
 	__must_hold(&qp->lock)
 {
+	bool rung = READ_ONCE(qp->rung);
+
 	WRITE_ONCE(qp->rung, false);
 	if (qp->dead)
 		return;
-	sroce_send_run(qp);
+	if (!rung || !sroce_coalesce_doorbell(qp))
+		sroce_send_run(qp);
 	if (qp->state == IB_QPS_ERR)	/* receives may have been posted as well */
 		sroce_respond_flush(qp);
 }
@@ -411,6 +414,7 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 		sroce_qp_put(qp);	/* the work's; the caller has one too */
 	qp->work_due = SROCE_WORK_NONE;
 	__skb_queue_purge(&qp->tx);
+	sroce_coalesce_stop(&qp->coalesce);
 	sroce_ring_reset(&req->ring);
 	req->next = req->ring.index;
 	req->fresh = req->ring.index;
@@ -589,6 +593,7 @@ static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->req.post_lock);
 	timer_setup(&qp->req.timer, sroce_complete_timer, 0);
+	sroce_coalesce_init(qp);
 	qp->xrcd = init->xrcd;
 	__skb_queue_head_init(&qp->tx);
 	INIT_DELAYED_WORK(&qp->work, sroce_qp_work);
@@ -672,6 +677,7 @@ int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	qp->dead = true;
 	spin_unlock_bh(&qp->lock);
 	timer_shutdown_sync(&qp->req.timer);
+	sroce_coalesce_exit(qp);
 	if (cancel_delayed_work_sync(&qp->work))
 		sroce_qp_put(qp);
 	sroce_qp_put(qp);

@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "ah.h"
+#include "coalesce.h"
 #include "compat.h"
 #include "cq.h"
 #include "device.h"
@@ -267,6 +268,7 @@ struct sroce_responder {
  * @resp: responder
  * @rung: a doorbell rang that the requester has not run for; whoever sets it tries
  *	@lock, and whoever drops @lock looks at it, so that nobody spins
+ * @coalesce: which doorbells the requester runs for
  * @work: does what exceeded a budget
  * @work_due: when sroce_qp_unlock() is to queue @work
  * @work_cpu: on which CPU
@@ -294,6 +296,7 @@ struct sroce_qp {
 	struct sroce_requester		req;
 	struct sroce_responder		resp;
 	bool				rung;
+	struct sroce_coalesce		coalesce;
 	struct delayed_work		work;
 	enum sroce_work			work_due;
 	int				work_cpu;

@@ -10,6 +10,7 @@
  */
 #include <linux/slab.h>
 #include "build.h"
+#include "coalesce.h"
 #include "complete.h"
 #include "mr.h"
 #include "qp.h"
@@ -600,7 +601,7 @@ static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
 /*
  * Says whether a user's provider has to ring when it posts.  As long as there is
  * something that waits, for an ACK, a timer or the worker, we look again without
- * being called.  True when more was posted meanwhile, perhaps silently.
+ * being called; after that it depends on how he posts.  True when more was posted meanwhile, perhaps silently.
  */
 static bool sroce_send_settle(struct sroce_qp *qp)
 {
@@ -612,7 +613,7 @@ static bool sroce_send_settle(struct sroce_qp *qp)
 		sroce_ring_quiet(&req->ring);
 		return false;
 	}
-	return sroce_ring_ask(&req->ring, req->next);
+	return sroce_coalesce_settle(qp);
 }
 
 /**
