@@ -382,7 +382,8 @@ void sroce_cq_forget(struct sroce_cq *cq, const struct ib_qp *qp)
 int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct sroce_cq *cq = to_scq(ibcq);
-	enum ib_cq_notify_flags what = flags & IB_CQ_SOLICITED_MASK;
+	/* who asks for both asks for all */
+	enum ib_cq_notify_flags what = flags & IB_CQ_NEXT_COMP ?: flags & IB_CQ_SOLICITED;
 	unsigned long irq_flags;
 	int missed = 0;
 
