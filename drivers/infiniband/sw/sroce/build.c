@@ -3,6 +3,7 @@
 #include "build.h"
 #include "port.h"
 #include "qp.h"
+#include "trace.h"
 
 static u8 sroce_service(const struct sroce_qp *qp)
 {
@@ -92,6 +93,37 @@ int sroce_build_begin(struct sroce_qp *qp, struct sroce_burst *burst, struct sro
 	return 0;
 }
 
+/* Is it a request that was sent before? */
+static bool sroce_build_is_repeated(const struct sroce_qp *qp, const struct sroce_build *b)
+{
+	return sroce_qp_is_reliable(qp) && !(sroce_ops[b->opcode].flags & SROCE_OP_RESPONSE) &&
+	       sroce_psn_diff(b->psn, qp->req.psn_max) < 0;
+}
+
+static void sroce_build_trace(const struct sroce_qp *qp, const struct sroce_build *b)
+{
+	u8 opcode = sroce_service(qp) | b->opcode;
+	u32 aeth;
+
+	if (sroce_build_is_repeated(qp, b))
+		trace_sroce_retransmit(qp, b->qpn, opcode, b->psn, b->length);
+	else
+		trace_sroce_send(qp, b->qpn, opcode, b->psn, b->length);
+	if (!(sroce_ops[b->opcode].flags & SROCE_OP_AETH))
+		return;
+	aeth = be32_to_cpu(*(const __be32 *)b->eth);
+	if (sroce_aeth_is_nak(aeth))
+		trace_sroce_nak(qp, false, b->psn, aeth);
+	else
+		trace_sroce_ack(qp, false, b->psn, aeth);
+}
+
+static bool sroce_build_traced(void)
+{
+	return trace_sroce_send_enabled() || trace_sroce_retransmit_enabled() ||
+	       trace_sroce_ack_enabled() || trace_sroce_nak_enabled();
+}
+
 /**
  * sroce_build_end - compute the ICRC of a packet that is complete
  * @qp: queue pair, locked
@@ -101,6 +133,8 @@ int sroce_build_begin(struct sroce_qp *qp, struct sroce_burst *burst, struct sro
 void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b)
 {
 	sroce_burst_seal(burst, b->packet, b->bytes);
+	if (sroce_build_traced())
+		sroce_build_trace(qp, b);
 }
 
 /**

@@ -70,6 +70,13 @@ static inline void sroce_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
+/* From 6.10 on a tracepoint remembers from where its strings are */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define sroce_assign_str(to, from)	__assign_str(to)
+#else
+#define sroce_assign_str(to, from)	__assign_str(to, from)
+#endif
+
 /* 6.17 wants to be told that a workqueue is per CPU */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define SROCE_WQ_PERCPU		WQ_PERCPU

@@ -13,6 +13,7 @@
 #include "qp.h"
 #include "respond.h"
 #include "send.h"
+#include "trace.h"
 #include "xrc.h"
 
 #define SROCE_FIRST_QPN		16	/* 0 and 1 are special, some below are reserved */
@@ -360,6 +361,7 @@ void sroce_qp_event(struct sroce_qp *qp, enum ib_event_type type)
  */
 void sroce_qp_complete(struct sroce_qp *qp, struct ib_cq *ibcq, struct ib_wc *wc, bool solicited)
 {
+	trace_sroce_completion(qp, wc);
 	if (!sroce_cq_add(to_scq(ibcq), wc, solicited) || qp->overrun)
 		return;
 	qp->overrun = true;

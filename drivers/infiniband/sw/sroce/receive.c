@@ -21,6 +21,7 @@
 #include "receive.h"
 #include "respond.h"
 #include "send.h"
+#include "trace.h"
 
 static bool sroce_service_ok(const struct sroce_qp *qp, u8 opcode)
 {
@@ -88,25 +89,57 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 	return true;
 }
 
+/* Counts a packet that is not taken */
+static void sroce_receive_drop(struct sroce_qp *qp, enum sroce_counter reason)
+{
+	sroce_count(qp->dev, reason);
+	trace_sroce_drop(qp, reason);
+}
+
+static void sroce_receive_trace(const struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	u32 aeth, peer = qp->attr.dest_qp_num;
+
+	if (sroce_qp_is_datagram(qp)) {
+		const struct sroce_deth *deth = packet->eth;
+
+		peer = be32_to_cpu(deth->src_qpn) & SROCE_QPN_MASK;
+	}
+	trace_sroce_receive(qp, peer, packet->opcode, packet->psn, packet->length);
+	if (!(packet->op->flags & SROCE_OP_AETH))
+		return;
+	aeth = be32_to_cpu(*(const __be32 *)packet->eth);
+	if (sroce_aeth_is_nak(aeth))
+		trace_sroce_nak(qp, true, packet->psn, aeth);
+	else
+		trace_sroce_ack(qp, true, packet->psn, aeth);
+}
+
+static bool sroce_receive_traced(void)
+{
+	return trace_sroce_receive_enabled() || trace_sroce_ack_enabled() ||
+	       trace_sroce_nak_enabled();
+}
+
 /* What has to be right whatever the service (9.6.1.4); counts what is not */
 static bool sroce_packet_for(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
 	u16 index;
 
 	if (!sroce_port_pkey_match(qp->dev, be16_to_cpu(packet->bth->pkey), &index)) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_PKEY);
+		sroce_receive_drop(qp, SROCE_CNT_RCV_BAD_PKEY);
 		return false;
 	}
 	if (!sroce_service_ok(qp, packet->opcode)) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_WRONG_SERVICE);
+		sroce_receive_drop(qp, SROCE_CNT_RCV_WRONG_SERVICE);
 		return false;
 	}
 	if (!sroce_qp_can_receive(qp)) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_WRONG_STATE);
+		sroce_receive_drop(qp, SROCE_CNT_RCV_WRONG_STATE);
 		return false;
 	}
 	if (!sroce_qp_is_datagram(qp) && !sroce_frame_of_path(packet->frame, qp->av)) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_PATH);
+		sroce_receive_drop(qp, SROCE_CNT_RCV_BAD_PATH);
 		return false;
 	}
 	return true;
@@ -120,19 +153,21 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 	struct sroce_packet packet;
 
 	if (!data || length < sizeof(struct sroce_bth) + SROCE_ICRC_BYTES) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_MALFORMED);
+		sroce_receive_drop(qp, SROCE_CNT_RCV_MALFORMED);
 		return;
 	}
 	if (!sroce_frame_icrc_ok(frame, offset, data, length)) {
-		sroce_count(qp->dev, SROCE_CNT_ICRC_ERRORS);
+		sroce_receive_drop(qp, SROCE_CNT_ICRC_ERRORS);
 		return;
 	}
 	if (!sroce_packet_parse(&packet, frame, data, length)) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_MALFORMED);
+		sroce_receive_drop(qp, SROCE_CNT_RCV_MALFORMED);
 		return;
 	}
 	if (!sroce_packet_for(qp, &packet))
 		return;
+	if (sroce_receive_traced())
+		sroce_receive_trace(qp, &packet);
 	sroce_count(qp->dev, SROCE_CNT_RCVD_PKTS);
 	sroce_count_add(qp->dev, SROCE_CNT_RCVD_BYTES, length);
 	if (packet.op->flags & SROCE_OP_RESPONSE)

@@ -16,6 +16,7 @@
 #include "qp.h"
 #include "respond.h"
 #include "send.h"
+#include "trace.h"
 
 /* PSNs that may be under way; the largest distance that can be told from a past one */
 #define SROCE_PSN_WINDOW	4194304
@@ -254,6 +255,7 @@ static bool sroce_wqe_begin(struct sroce_qp *qp)
 		req->psn_end = sroce_psn_add(req->psn_end, wqe->packets);
 		req->rd_atomic += sroce_wqe_is_rd_atomic(wqe);
 	}
+	trace_sroce_request(qp, wqe);
 	return true;
 }
 

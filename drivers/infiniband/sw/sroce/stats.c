@@ -10,6 +10,17 @@ static const struct rdma_stat_desc sroce_counter_descs[] = {
 };
 
 /**
+ * sroce_counter_name - what a counter is called
+ * @counter: counter
+ *
+ * Return: its name.
+ */
+const char *sroce_counter_name(enum sroce_counter counter)
+{
+	return sroce_counter_descs[counter].name;
+}
+
+/**
  * sroce_counter_sum - read a counter
  * @dev: device
  * @counter: counter

@@ -82,6 +82,11 @@ enum sroce_syndrome {
 	SROCE_NAK_OPERATIONAL	= SROCE_NAK | 3,
 };
 
+static inline bool sroce_aeth_is_nak(__u32 syndrome_msn)
+{
+	return syndrome_msn >> 24 & (SROCE_NAK | SROCE_RNR_NAK);
+}
+
 /* Opcodes: the service in the upper three bits, 9.2.1 (table 38) */
 enum sroce_service {
 	SROCE_RC = 0x00,
