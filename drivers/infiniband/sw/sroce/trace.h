@@ -43,7 +43,8 @@ SROCE_TRACE_NAKS(SROCE_TRACE_ENUM)
 #define sroce_show_service(opcode) \
 	__print_symbolic((opcode) & 0xe0, SROCE_TRACE_SERVICES(SROCE_TRACE_NAME) { 0x40, "RD" })
 #define sroce_show_opcode(opcode) \
-	__print_symbolic((opcode) & 0x1f, SROCE_TRACE_OPCODES(SROCE_TRACE_NAME) { 0x15, "RESERVED" })
+	__print_symbolic((opcode) & 0x1f, \
+			 SROCE_TRACE_OPCODES(SROCE_TRACE_NAME) { 0x15, "RESERVED" })
 #define sroce_show_nak(syndrome) \
 	__print_symbolic(((syndrome) & 0xe0) == 0x20 ? 0x20 : (syndrome), \
 			 SROCE_TRACE_NAKS(SROCE_TRACE_NAME) { 0x20, "RNR_NAK" })

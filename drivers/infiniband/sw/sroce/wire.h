@@ -82,7 +82,7 @@ enum sroce_syndrome {
 	SROCE_NAK_OPERATIONAL	= SROCE_NAK | 3,
 };
 
-static inline bool sroce_aeth_is_nak(__u32 syndrome_msn)
+static inline int sroce_aeth_is_nak(__u32 syndrome_msn)
 {
 	return syndrome_msn >> 24 & (SROCE_NAK | SROCE_RNR_NAK);
 }
