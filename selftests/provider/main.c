@@ -55,7 +55,7 @@ static bool not_ready(const struct pair *p, long long before)
 {
 	int64_t end = now_ms() + HANG_MS;
 
-	while (counter(p, "rnr_nak_rcvd") <= before)
+	while (counter(p, "rnr_nak_retry_err") <= before)
 		expect(now_ms() < end, "no RNR NAK came");
 	return true;
 }
@@ -80,8 +80,8 @@ static bool waiting_is_quiet(struct pair *p)
 	long long before;
 	int n;
 
-	before = counter(p, "rnr_nak_rcvd");
-	expect(before >= 0, "no counter rnr_nak_rcvd");
+	before = counter(p, "rnr_nak_retry_err");
+	expect(before >= 0, "no counter rnr_nak_retry_err");
 	expect(!side_send(&p->a, 0, 64), "post the first");
 	if (!not_ready(p, before))
 		return false;
@@ -117,7 +117,7 @@ static bool error_state_flushes(struct pair *p)
 
 static bool reset_begins_anew(struct pair *p)
 {
-	long long before = counter(p, "rnr_nak_rcvd");
+	long long before = counter(p, "rnr_nak_retry_err");
 
 	/* leave something in the queue */
 	expect(!side_send(&p->a, 0, 64), "post a send");

@@ -92,6 +92,7 @@ struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_att
 	av->sgid_attr = grh->sgid_attr;
 	rdma_hold_gid_attr(av->sgid_attr);
 	av->sl = rdma_ah_get_sl(attr);
+	av->multicast = rdma_is_multicast_addr((struct in6_addr *)&grh->dgid);
 	av->v6 = !ipv6_addr_v4mapped((const struct in6_addr *)&grh->dgid);
 	if (av->v6)
 		sroce_av_fill_ipv6(av, grh, hops);

@@ -20,6 +20,7 @@ struct sroce_dev;
  * @pd: protection domain of the address handle, only compared
  * @list: in the list of all
  * @sgid_attr: source address, with a reference
+ * @multicast: it is a group's
  * @v6: which of the headers
  * @ip4: IPv4 header but for length, ID and checksum
  * @ip6: IPv6 header but for the length
@@ -37,6 +38,7 @@ struct sroce_av {
 	const struct ib_pd		*pd;
 	struct list_head		list;
 	const struct ib_gid_attr	*sgid_attr;
+	bool				multicast;
 	bool				v6;
 	union {
 		struct iphdr		ip4;

@@ -353,12 +353,12 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 {
 	struct sroce_requester *req = &qp->req;
 
-	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_RCVD);
 	if (!req->rnr_retries) {
 		sroce_count(qp->dev, SROCE_CNT_RNR_EXCEEDED);
 		sroce_fail_oldest(qp, IB_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
+	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_RCVD);
 	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
 		req->rnr_retries--;
 	sroce_repeat_later(qp, sroce_rnr_us(code));

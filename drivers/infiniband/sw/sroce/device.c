@@ -19,6 +19,7 @@
 #include "mr.h"
 #include "mw.h"
 #include "odp.h"
+#include "pma.h"
 #include "port.h"
 #include "qp.h"
 #include "ring.h"
@@ -230,6 +231,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.post_recv = sroce_post_recv,
 	.post_send = sroce_post_send,
 	.post_srq_recv = sroce_post_srq_recv,
+	.process_mad = sroce_process_mad,
 	.query_ah = sroce_query_ah,
 	.query_device = sroce_query_device,
 	.query_pkey = sroce_query_pkey,

@@ -416,6 +416,8 @@ struct sk_buff *sroce_burst_end(struct sroce_burst *burst)
 	}
 	sroce_count_add(av->dev, SROCE_CNT_SENT_PKTS, burst->packets);
 	sroce_count_add(av->dev, SROCE_CNT_SENT_BYTES, skb->len);
+	if (unlikely(av->multicast))
+		sroce_count_add(av->dev, SROCE_CNT_SENT_MULTICAST, burst->packets);
 	if (burst->packets > 1) {
 		skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
 		skb_shinfo(skb)->gso_size = burst->segment;

@@ -124,6 +124,11 @@ void sroce_port_announce(struct sroce_dev *dev)
 	if (state == dev->state || !ib_device_try_get(&dev->ibdev))
 		return;
 	dev->state = state;
+	if (state == IB_PORT_DOWN) {
+		local_bh_disable();
+		sroce_count(dev, SROCE_CNT_LINK_DOWNED);
+		local_bh_enable();
+	}
 	ibdev_info(&dev->ibdev, "port is %s\n", state == IB_PORT_ACTIVE ? "active" : "down");
 	sroce_port_event(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 	ib_device_put(&dev->ibdev);

@@ -170,6 +170,8 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 		sroce_receive_trace(qp, &packet);
 	sroce_count(qp->dev, SROCE_CNT_RCVD_PKTS);
 	sroce_count_add(qp->dev, SROCE_CNT_RCVD_BYTES, length);
+	if (unlikely(rdma_is_multicast_addr((struct in6_addr *)&frame->daddr)))
+		sroce_count(qp->dev, SROCE_CNT_RCVD_MULTICAST);
 	if (packet.op->flags & SROCE_OP_RESPONSE)
 		sroce_complete_packet(qp, &packet);
 	else

@@ -7,6 +7,7 @@
 #define SROCE_COUNTER_DESC(id, text) [SROCE_CNT_##id] = { .name = text },
 static const struct rdma_stat_desc sroce_counter_descs[] = {
 	SROCE_COUNTERS(SROCE_COUNTER_DESC)
+	[SROCE_CNT_COUNT] = { .name = "icrc_errors" },	/* another name of one, last */
 };
 
 /**
@@ -46,7 +47,7 @@ u64 sroce_counter_sum(const struct sroce_dev *dev, enum sroce_counter counter)
  */
 struct rdma_hw_stats *sroce_alloc_port_stats(struct ib_device *ibdev, u32 port)
 {
-	return rdma_alloc_hw_stats_struct(sroce_counter_descs, SROCE_CNT_COUNT,
+	return rdma_alloc_hw_stats_struct(sroce_counter_descs, ARRAY_SIZE(sroce_counter_descs),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
@@ -69,5 +70,6 @@ int sroce_get_port_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		return -EINVAL;
 	for (i = 0; i < SROCE_CNT_COUNT; i++)
 		stats->value[i] = sroce_counter_sum(dev, i);
-	return SROCE_CNT_COUNT;
+	stats->value[SROCE_CNT_COUNT] = stats->value[SROCE_CNT_ICRC_ERRORS];
+	return ARRAY_SIZE(sroce_counter_descs);
 }

@@ -11,6 +11,8 @@
 	C(RCVD_PKTS, "rcvd_pkts") \
 	C(SENT_BYTES, "sent_bytes") \
 	C(RCVD_BYTES, "rcvd_bytes") \
+	C(SENT_MULTICAST, "sent_multicast_pkts") \
+	C(RCVD_MULTICAST, "rcvd_multicast_pkts") \
 	C(SENT_FRAMES, "sent_frames") \
 	C(RCVD_FRAMES, "rcvd_frames") \
 	C(SEND_DROPPED, "send_dropped") \
@@ -29,9 +31,9 @@
 	C(IMPLIED_NAK, "implied_nak_seq_err") \
 	C(ACK_TIMEOUT, "local_ack_timeout_err") \
 	C(RNR_NAK_SENT, "out_of_buffer") \
-	C(RNR_NAK_RCVD, "rnr_nak_rcvd") \
+	C(RNR_NAK_RCVD, "rnr_nak_retry_err") \
 	C(RETRY_EXCEEDED, "req_transport_retries_exceeded") \
-	C(RNR_EXCEEDED, "rnr_nak_retry_err") \
+	C(RNR_EXCEEDED, "req_rnr_retries_exceeded") \
 	C(REQ_CQE_ERROR, "req_cqe_error") \
 	C(REQ_CQE_FLUSH, "req_cqe_flush_error") \
 	C(RESP_CQE_ERROR, "resp_cqe_error") \
@@ -42,7 +44,8 @@
 	C(RESP_LENGTH, "resp_local_length_error") \
 	C(WRITE_REQUESTS, "rx_write_requests") \
 	C(READ_REQUESTS, "rx_read_requests") \
-	C(ATOMIC_REQUESTS, "rx_atomic_requests")
+	C(ATOMIC_REQUESTS, "rx_atomic_requests") \
+	C(LINK_DOWNED, "link_downed")
 
 #define SROCE_COUNTER_ENUM(id, name) SROCE_CNT_##id,
 enum sroce_counter {
