@@ -23,8 +23,8 @@
 #define SROCE_BATCH_MAX		32
 #define SROCE_BATCH_MIN		4
 
-/* How long a batch may take to fill, microseconds */
-#define SROCE_BATCH_US		100
+/* How long a batch may take to fill, nanoseconds */
+#define SROCE_BATCH_NS		(100 * NSEC_PER_USEC)
 
 /* Messages longer than this, bytes, are worth a frame of their own */
 #define SROCE_BATCH_LENGTH	1024
@@ -46,7 +46,7 @@ static u32 sroce_coalesce_pending(const struct sroce_qp *qp)
 /* None without a timer that is finer than a jiffy */
 static u32 sroce_coalesce_max(const struct sroce_qp *qp)
 {
-	if (hrtimer_resolution > SROCE_BATCH_US * NSEC_PER_USEC)
+	if (hrtimer_resolution > SROCE_BATCH_NS)
 		return 0;
 	return min_t(u32, (qp->req.ring.mask + 1) / 4, SROCE_BATCH_MAX);
 }
@@ -56,7 +56,7 @@ static void sroce_coalesce_start_timer(struct sroce_coalesce *c)
 	if (c->timing)
 		return;
 	c->timing = true;
-	hrtimer_start(&c->timer, ns_to_ktime(SROCE_BATCH_US * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&c->timer, ns_to_ktime(SROCE_BATCH_NS), HRTIMER_MODE_REL_SOFT);
 }
 
 /* Has the user taken every completion, and was there one, since he rang last? */
@@ -175,7 +175,7 @@ static void sroce_coalesce_late(struct sroce_qp *qp, u32 pending)
 static s64 sroce_coalesce_time_up(struct sroce_qp *qp)
 {
 	struct sroce_coalesce *c = &qp->coalesce;
-	s64 left = SROCE_BATCH_US * NSEC_PER_USEC - ktime_to_ns(ktime_sub(ktime_get(), c->ran));
+	s64 left = SROCE_BATCH_NS - ktime_to_ns(ktime_sub(ktime_get(), c->ran));
 
 	if (!c->batch || qp->dead || qp->state != IB_QPS_RTS)
 		return 0;
@@ -183,7 +183,7 @@ static s64 sroce_coalesce_time_up(struct sroce_qp *qp)
 		return left;
 	sroce_coalesce_late(qp, sroce_coalesce_pending(qp));
 	sroce_send_run(qp);
-	return c->batch ? SROCE_BATCH_US * NSEC_PER_USEC : 0;
+	return c->batch ? SROCE_BATCH_NS : 0;
 }
 
 static enum hrtimer_restart sroce_coalesce_timer(struct hrtimer *timer)

@@ -603,7 +603,8 @@ static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
 /*
  * Says whether a user's provider has to ring when it posts.  As long as there is
  * something that waits, for an ACK, a timer or the worker, we look again without
- * being called; after that it depends on how he posts.  True when more was posted meanwhile, perhaps silently.
+ * being called; after that it depends on how he posts.  True when more was posted
+ * meanwhile, perhaps silently.
  */
 static bool sroce_send_settle(struct sroce_qp *qp)
 {
