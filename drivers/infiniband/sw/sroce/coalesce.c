@@ -15,6 +15,7 @@
  * A user's provider that knows the doorbell word does not even call for a batch
  * that is not full.
  */
+#include <linux/math64.h>
 #include "coalesce.h"
 #include "qp.h"
 #include "send.h"
@@ -23,8 +24,10 @@
 #define SROCE_BATCH_MAX		32
 #define SROCE_BATCH_MIN		4
 
-/* How long a batch may take to fill, nanoseconds */
-#define SROCE_BATCH_NS		(100 * NSEC_PER_USEC)
+/* How long a batch may take to fill, nanoseconds, and so many doorbells at most */
+#define SROCE_BATCH_NS_MIN	(50 * NSEC_PER_USEC)
+#define SROCE_BATCH_NS_MAX	(400 * NSEC_PER_USEC)
+#define SROCE_BATCH_DOORBELLS	8
 
 /* Messages longer than this, bytes, are worth a frame of their own */
 #define SROCE_BATCH_LENGTH	1024
@@ -46,7 +49,7 @@ static u32 sroce_coalesce_pending(const struct sroce_qp *qp)
 /* None without a timer that is finer than a jiffy */
 static u32 sroce_coalesce_max(const struct sroce_qp *qp)
 {
-	if (hrtimer_resolution > SROCE_BATCH_NS)
+	if (hrtimer_resolution > SROCE_BATCH_NS_MIN)
 		return 0;
 	return min_t(u32, (qp->req.ring.mask + 1) / 4, SROCE_BATCH_MAX);
 }
@@ -56,7 +59,7 @@ static void sroce_coalesce_start_timer(struct sroce_coalesce *c)
 	if (c->timing)
 		return;
 	c->timing = true;
-	hrtimer_start(&c->timer, ns_to_ktime(SROCE_BATCH_NS), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&c->timer, ns_to_ktime(c->wait), HRTIMER_MODE_REL_SOFT);
 }
 
 /* Has the user taken every completion, and was there one, since he rang last? */
@@ -97,6 +100,24 @@ static bool sroce_coalesce_streaming(struct sroce_qp *qp)
 	return !waits && sroce_coalesce_small(qp);
 }
 
+/* One more doorbell of what may be a stream; enough of them, and batches begin */
+static void sroce_coalesce_count(struct sroce_qp *qp)
+{
+	struct sroce_coalesce *c = &qp->coalesce;
+	u32 batch = sroce_coalesce_max(qp);
+	s64 apart;
+
+	if (!c->streak++)
+		c->ran = ktime_get();
+	if (c->streak < c->patience || batch < SROCE_BATCH_MIN)
+		return;
+	apart = div_u64(ktime_to_ns(ktime_sub(ktime_get(), c->ran)), c->streak);
+	c->wait = clamp_t(s64, SROCE_BATCH_DOORBELLS * apart, SROCE_BATCH_NS_MIN,
+			  SROCE_BATCH_NS_MAX);
+	c->batch = batch;
+	c->full = 0;
+}
+
 /**
  * sroce_coalesce_doorbell - may what was posted wait for more?
  * @qp: queue pair, locked, whose user rang
@@ -115,12 +136,7 @@ bool sroce_coalesce_doorbell(struct sroce_qp *qp)
 		return false;
 	}
 	if (!c->batch) {
-		if (++c->streak < c->patience)
-			return false;
-		c->batch = sroce_coalesce_max(qp);
-		c->full = 0;
-		if (c->batch < SROCE_BATCH_MIN)
-			c->batch = 0;
+		sroce_coalesce_count(qp);
 		return false;
 	}
 	if (sroce_coalesce_pending(qp) < c->batch) {
@@ -175,7 +191,7 @@ static void sroce_coalesce_late(struct sroce_qp *qp, u32 pending)
 static s64 sroce_coalesce_time_up(struct sroce_qp *qp)
 {
 	struct sroce_coalesce *c = &qp->coalesce;
-	s64 left = SROCE_BATCH_NS - ktime_to_ns(ktime_sub(ktime_get(), c->ran));
+	s64 left = c->wait - ktime_to_ns(ktime_sub(ktime_get(), c->ran));
 
 	if (!c->batch || qp->dead || qp->state != IB_QPS_RTS)
 		return 0;
@@ -183,7 +199,7 @@ static s64 sroce_coalesce_time_up(struct sroce_qp *qp)
 		return left;
 	sroce_coalesce_late(qp, sroce_coalesce_pending(qp));
 	sroce_send_run(qp);
-	return c->batch ? SROCE_BATCH_NS : 0;
+	return c->batch ? c->wait : 0;
 }
 
 static enum hrtimer_restart sroce_coalesce_timer(struct hrtimer *timer)

@@ -13,7 +13,9 @@ struct sroce_qp;
  * struct sroce_coalesce - what is known of how a user posts
  * @timer: sends what a batch waits for in vain
  * @timing: it is running
- * @ran: when the requester last ran, while there are batches
+ * @ran: when the requester last ran, while there are batches; else when the first
+ *	doorbell of @streak rang
+ * @wait: how long a batch may take to fill, nanoseconds
  * @batch: requests that go together; 0 when every doorbell sends
  * @full: batches that were full, in a row
  * @streak: doorbells in a row whose caller did not wait for what he had posted
@@ -27,6 +29,7 @@ struct sroce_coalesce {
 	struct hrtimer	timer;
 	bool		timing;
 	ktime_t		ran;
+	u32		wait;
 	u32		batch;
 	u32		full;
 	u32		streak;
