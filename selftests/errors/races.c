@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -226,6 +227,43 @@ static bool resize(struct pair *p, bool cq)
 	return received && no_more(p->b.recv_cq);
 }
 
+static atomic_int taken;	/* completions, of what post_writes() posted */
+
+static void *post_writes(void *arg)
+{
+	struct pair *p = arg;
+
+	for (int i = 0; i < MESSAGES; i++) {
+		while (i - atomic_load(&taken) >= DEPTH / 2)
+			sched_yield();
+		if (side_post(&p->a, &p->b, IBV_WR_RDMA_WRITE, i, 8, 0, p->b.mr->rkey))
+			return NULL;
+	}
+	return p;
+}
+
+/* One thread posts, and the CQ of what it posts is resized by another, which polls it */
+static bool resize_send(struct pair *p)
+{
+	pthread_t poster;
+	bool good = true;
+	void *posted;
+
+	if (!pair_up(p, IBV_QPT_RC))
+		return false;
+	atomic_store(&taken, 0);
+	expect(!pthread_create(&poster, NULL, post_writes, p), "thread");
+	for (int i = 0; good && i < MESSAGES; i++) {
+		if (random() % 4 == 0 && ibv_resize_cq(p->a.send_cq, DEPTH + random() % 500))
+			good = fail("resize CQ: %s", strerror(errno));
+		good = good && completes(p->a.send_cq, i, IBV_WC_SUCCESS);
+		atomic_fetch_add(&taken, good ? 1 : MESSAGES);
+	}
+	pthread_join(poster, &posted);
+	expect(!good || posted, "a WRITE was not taken");
+	return good && no_more(p->a.send_cq);
+}
+
 /* ---------------------------------------------------------------- processes killed */
 
 static char *names[2];
@@ -320,6 +358,7 @@ void race_cases(struct pair *p)
 	CASE(p, destroy(p, true), "queue pairs destroyed while their timers fire");
 	CASE(p, query(p), "requests while the queue pair is queried");
 	CASE(p, resize(p, true), "CQ resized under traffic");
+	CASE(p, resize_send(p), "CQ of sends resized while another thread posts");
 	CASE(p, resize(p, false), "SRQ resized under traffic");
 	CASE(p, kill_huge(p), "killed in the middle of messages of 2 GB");
 }

@@ -62,18 +62,7 @@ static void sroce_coalesce_start_timer(struct sroce_coalesce *c)
 	hrtimer_start(&c->timer, ns_to_ktime(c->wait), HRTIMER_MODE_REL_SOFT);
 }
 
-/* Has the user taken every completion, and was there one, since he rang last? */
-static bool sroce_coalesce_caught_up(struct sroce_qp *qp)
-{
-	const struct sroce_cq *cq = to_scq(qp->ibqp.send_cq);
-	u32 producer = READ_ONCE(cq->ring.index);
-	bool caught_up = producer != qp->coalesce.completed &&
-			 sroce_ring_consumer(&cq->ring) == producer;
-
-	qp->coalesce.completed = producer;
-	return caught_up;
-}
-
+/* Has a message been received since the user rang last? */
 static bool sroce_coalesce_received(struct sroce_qp *qp)
 {
 	bool received = qp->resp.msn != qp->coalesce.msn;
@@ -94,7 +83,7 @@ static bool sroce_coalesce_small(const struct sroce_qp *qp)
 /* Does this doorbell's caller go on without waiting? */
 static bool sroce_coalesce_streaming(struct sroce_qp *qp)
 {
-	bool waits = sroce_coalesce_caught_up(qp);
+	bool waits = sroce_cq_caught_up(to_scq(qp->ibqp.send_cq), &qp->coalesce.completed);
 
 	waits |= sroce_coalesce_received(qp);
 	return !waits && sroce_coalesce_small(qp);

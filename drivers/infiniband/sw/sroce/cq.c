@@ -340,6 +340,27 @@ int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
+ * sroce_cq_caught_up - has the consumer taken everything, and more than before?
+ * @cq: CQ of a user, who may lie about what he has taken
+ * @seen: the kernel's end of the ring at the last call, brought up to date
+ *
+ * The lock keeps the ring from being exchanged by a resize.
+ * Context: any; may hold a queue pair's lock.
+ * Return: whether a completion was added since, and none is left.
+ */
+bool sroce_cq_caught_up(struct sroce_cq *cq, u32 *seen)
+{
+	unsigned long flags;
+	bool caught_up;
+
+	flags = sroce_ring_lock(&cq->ring, &cq->lock);
+	caught_up = cq->ring.index != *seen && sroce_ring_consumer(&cq->ring) == cq->ring.index;
+	*seen = cq->ring.index;
+	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
+	return caught_up;
+}
+
+/**
  * sroce_cq_forget - drop a kernel user's completions of a queue pair that was reset
  * @cq: its send or receive CQ, or NULL; from a user's his provider drops them
  * @qp: queue pair, that adds none meanwhile

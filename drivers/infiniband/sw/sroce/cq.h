@@ -52,6 +52,7 @@ int sroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int sroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 int sroce_cq_add(struct sroce_cq *cq, const struct ib_wc *wc, bool solicited);
+bool sroce_cq_caught_up(struct sroce_cq *cq, u32 *seen);
 void sroce_cq_notify(struct sroce_cq *cq);
 void sroce_cq_forget(struct sroce_cq *cq, const struct ib_qp *qp);
 
