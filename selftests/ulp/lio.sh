@@ -41,17 +41,3 @@ find_disk() {
 no_disk() {
 	! find_disk
 }
-
-# to_target, from_target: MB megabytes of noise across, compared behind its back
-to_target() {
-	random_file "$TMP/noise" $MB &&
-	dd if="$TMP/noise" of="$REMOTE" bs=1M oflag=direct status=none &&
-	same_data "$TMP/noise" $DISK $((MB << 20)) && crossed $((MB << 20))
-}
-
-from_target() {
-	random_file "$TMP/noise" $MB &&
-	dd if="$TMP/noise" of=$DISK bs=1M oflag=direct status=none &&
-	dd if="$REMOTE" of="$TMP/copy" bs=1M count=$MB iflag=direct status=none &&
-	same_data "$TMP/noise" "$TMP/copy" $((MB << 20)) && crossed $((MB << 20))
-}

@@ -116,6 +116,21 @@ fio_ends() {
 	return $rc
 }
 
+# to_target, from_target: $MB megabytes of noise across, to and from the disk $REMOTE here,
+# compared with what is on $DISK behind it over there
+to_target() {
+	random_file "$TMP/noise" $MB &&
+	dd if="$TMP/noise" of="$REMOTE" bs=1M oflag=direct status=none &&
+	same_data "$TMP/noise" $DISK $((MB << 20)) && crossed $((MB << 20))
+}
+
+from_target() {
+	random_file "$TMP/noise" $MB &&
+	dd if="$TMP/noise" of=$DISK bs=1M oflag=direct status=none &&
+	dd if="$REMOTE" of="$TMP/copy" bs=1M count=$MB iflag=direct status=none &&
+	same_data "$TMP/noise" "$TMP/copy" $((MB << 20)) && crossed $((MB << 20))
+}
+
 # unloaded MODULE: true once the module is gone; its users may still be letting go.
 unloaded() {
 	modprobe -r "$1" 2>/dev/null
