@@ -6,6 +6,8 @@
 #include <linux/crc32.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
 #include <linux/timer.h>
 #include <linux/version.h>
 #include <net/flow.h>
@@ -67,6 +69,45 @@ static inline void sroce_hrtimer_setup(struct hrtimer *timer,
 #else
 	hrtimer_init(timer, CLOCK_MONOTONIC, mode);
 	timer->function = function;
+#endif
+}
+
+/* From 6.7 on the kernel allocates shrinkers; before that their users do */
+typedef unsigned long sroce_shrink(struct shrinker *shrinker, struct shrink_control *sc);
+
+static inline struct shrinker *sroce_shrinker_register(const char *name, sroce_shrink *count,
+						       sroce_shrink *scan)
+{
+	struct shrinker *shrinker;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	shrinker = shrinker_alloc(0, "%s", name);
+#else
+	shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+#endif
+	if (!shrinker)
+		return NULL;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker->seeks = DEFAULT_SEEKS;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	shrinker_register(shrinker);
+#else
+	if (register_shrinker(shrinker, "%s", name)) {
+		kfree(shrinker);
+		return NULL;
+	}
+#endif
+	return shrinker;
+}
+
+static inline void sroce_shrinker_unregister(struct shrinker *shrinker)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	shrinker_free(shrinker);
+#else
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
 #endif
 }
 

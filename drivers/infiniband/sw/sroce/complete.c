@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The requester's receiving side: acknowledgments and responses into progress
- * and completions (IBA volume 1, 9.7.5 and 9.9), and what to do when none come.
+ * and completions (IBA volume 1, 9.7.5 and 9.9).
  */
+#include <linux/slab.h>
 #include "build.h"
 #include "complete.h"
 #include "mr.h"
@@ -19,41 +20,6 @@ static const u32 sroce_rnr_10us[32] = {
 static u32 sroce_rnr_us(u8 code)
 {
 	return sroce_rnr_10us[code & 0x1f] * 10;
-}
-
-/* The transport timer, 9.7.6.1.3: 4.096 us * 2^timeout; 0 is for ever */
-static unsigned long sroce_ack_jiffies(const struct sroce_qp *qp)
-{
-	return nsecs_to_jiffies(4096ull << qp->attr.timeout) + 2;
-}
-
-static void sroce_arm(struct sroce_qp *qp, unsigned long delay)
-{
-	struct sroce_requester *req = &qp->req;
-
-	req->deadline = jiffies + delay;
-	req->armed = true;
-	/* a timer that fires too early sets itself again */
-	if (!timer_pending(&req->timer) || time_before(req->deadline, req->timer.expires))
-		mod_timer(&req->timer, req->deadline);
-}
-
-/**
- * sroce_complete_rearm - set the transport timer if something is under way
- * @qp: queue pair, locked
- *
- * What is armed already stays.
- */
-void sroce_complete_rearm(struct sroce_qp *qp)
-{
-	struct sroce_requester *req = &qp->req;
-
-	if (!sroce_qp_is_reliable(qp) || req->rnr_wait)
-		return;
-	if (req->una == req->psn_max || !qp->attr.timeout)
-		req->armed = false;
-	else if (!req->armed)
-		sroce_arm(qp, sroce_ack_jiffies(qp));
 }
 
 static const enum ib_wc_opcode sroce_wc_opcodes[] = {
@@ -238,14 +204,19 @@ static void sroce_progress(struct sroce_qp *qp, u32 psn)
 {
 	struct sroce_requester *req = &qp->req;
 
-	if (sroce_psn_diff(psn, req->una) <= 0)
+	u32 from = req->una;
+
+	if (sroce_psn_diff(psn, from) <= 0)
 		return;
 	req->una = psn;
+	if (sroce_psn_diff(req->acked, psn) < 0)
+		req->acked = psn;
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;
 	req->armed = false;
 	req->gap = false;
 	req->rnr_wait = false;
+	sroce_recover_progress(qp, from);
 	if (sroce_psn_diff(psn, req->psn) > 0)
 		sroce_complete_seek(qp, psn);
 }
@@ -257,8 +228,12 @@ static struct sroce_swqe *sroce_oldest(struct sroce_qp *qp)
 	return req->ring.index == req->fresh ? NULL : &req->wqes[req->ring.index];
 }
 
-/* The oldest request fails with @status, and with it the queue pair */
-static void sroce_fail_oldest(struct sroce_qp *qp, enum ib_wc_status status)
+/**
+ * sroce_complete_fail - the oldest request fails, and with it the queue pair
+ * @qp: queue pair, locked
+ * @status: with which it fails
+ */
+void sroce_complete_fail(struct sroce_qp *qp, enum ib_wc_status status)
 {
 	struct sroce_swqe *wqe = sroce_oldest(qp);
 
@@ -267,24 +242,6 @@ static void sroce_fail_oldest(struct sroce_qp *qp, enum ib_wc_status status)
 	wqe->state = SROCE_WQE_FAILED;
 	wqe->status = status;
 	sroce_complete_done(qp);
-}
-
-/* Send again, from the oldest packet that is not acknowledged, 9.9.2.4 */
-static void sroce_repeat(struct sroce_qp *qp)
-{
-	struct sroce_requester *req = &qp->req;
-
-	if (req->retries == 0) {
-		sroce_count(qp->dev, SROCE_CNT_RETRY_EXCEEDED);
-		ibdev_dbg(&qp->dev->ibdev, "QP %u: no answer from QP %u at PSN %u\n",
-			  qp->ibqp.qp_num, qp->attr.dest_qp_num, req->una);
-		sroce_fail_oldest(qp, IB_WC_RETRY_EXC_ERR);
-		return;
-	}
-	req->retries--;
-	req->psn_asked = sroce_psn_add(req->una, -1);
-	sroce_complete_seek(qp, req->una);
-	req->armed = false;
 }
 
 /*
@@ -321,32 +278,7 @@ static void sroce_implied_nak(struct sroce_qp *qp)
 	sroce_count(qp->dev, SROCE_CNT_IMPLIED_NAK);
 	sroce_complete_done(qp);
 	if (qp->state != IB_QPS_ERR && sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
-		sroce_repeat(qp);
-}
-
-/**
- * sroce_complete_wait - send nothing for a while
- * @qp: RC queue pair, locked
- * @us: at least so many microseconds, unless an answer comes before; meanwhile no
- *	answer is missed, and none counts as late
- */
-void sroce_complete_wait(struct sroce_qp *qp, u32 us)
-{
-	struct sroce_requester *req = &qp->req;
-
-	req->rnr_wait = true;
-	req->rnr_until = ktime_add_us(ktime_get(), us);
-	sroce_arm(qp, usecs_to_jiffies(us) + 1);
-}
-
-/* Send again, from the oldest packet that is not acknowledged, but not before @us */
-static void sroce_repeat_later(struct sroce_qp *qp, u32 us)
-{
-	struct sroce_requester *req = &qp->req;
-
-	sroce_complete_seek(qp, req->una);
-	req->psn_asked = sroce_psn_add(req->una, -1);
-	sroce_complete_wait(qp, us);
+		sroce_recover_gap(qp);
 }
 
 static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
@@ -355,13 +287,13 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 
 	if (!req->rnr_retries) {
 		sroce_count(qp->dev, SROCE_CNT_RNR_EXCEEDED);
-		sroce_fail_oldest(qp, IB_WC_RNR_RETRY_EXC_ERR);
+		sroce_complete_fail(qp, IB_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
 	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_RCVD);
 	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
 		req->rnr_retries--;
-	sroce_repeat_later(qp, sroce_rnr_us(code));
+	sroce_recover_later(qp, sroce_rnr_us(code));
 }
 
 static void sroce_nak(struct sroce_qp *qp, u8 syndrome)
@@ -370,18 +302,18 @@ static void sroce_nak(struct sroce_qp *qp, u8 syndrome)
 	case SROCE_NAK_PSN:
 		sroce_count(qp->dev, SROCE_CNT_PACKET_SEQ_ERR);
 		if (sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
-			sroce_repeat(qp);
+			sroce_recover_nak(qp);
 		break;
 	case SROCE_NAK_INVALID:
 		sroce_count(qp->dev, SROCE_CNT_REQ_REMOTE_INVALID);
-		sroce_fail_oldest(qp, IB_WC_REM_INV_REQ_ERR);
+		sroce_complete_fail(qp, IB_WC_REM_INV_REQ_ERR);
 		break;
 	case SROCE_NAK_ACCESS:
 		sroce_count(qp->dev, SROCE_CNT_REQ_REMOTE_ACCESS);
-		sroce_fail_oldest(qp, IB_WC_REM_ACCESS_ERR);
+		sroce_complete_fail(qp, IB_WC_REM_ACCESS_ERR);
 		break;
 	case SROCE_NAK_OPERATIONAL:
-		sroce_fail_oldest(qp, IB_WC_REM_OP_ERR);
+		sroce_complete_fail(qp, IB_WC_REM_OP_ERR);
 		break;
 	}
 }
@@ -392,8 +324,13 @@ static void sroce_complete_ack(struct sroce_qp *qp, const struct sroce_packet *p
 	u8 kind = syndrome & SROCE_SYNDROME_MASK;
 
 	if (kind == SROCE_ACK) {
-		if (!sroce_acknowledge(qp, sroce_psn_add(packet->psn, 1)))
-			sroce_implied_nak(qp);
+		u32 end = sroce_psn_add(packet->psn, 1);
+
+		if (sroce_acknowledge(qp, end))
+			return;
+		if (sroce_psn_diff(end, qp->req.acked) > 0)
+			qp->req.acked = end;
+		sroce_implied_nak(qp);
 		return;
 	}
 	/* a NAK says that everything before it arrived */
@@ -438,9 +375,9 @@ static bool sroce_scattered(struct sroce_qp *qp, int status)
 	if (status == -EAGAIN) {
 		/* the answer is lost, and what follows it is of no use */
 		qp->req.gap = true;
-		sroce_repeat_later(qp, SROCE_PAGES_US);
+		sroce_recover_later(qp, SROCE_PAGES_US);
 	} else if (status != IB_WC_SUCCESS) {
-		sroce_fail_oldest(qp, status);
+		sroce_complete_fail(qp, status);
 	}
 	return status == IB_WC_SUCCESS;
 }
@@ -453,16 +390,20 @@ static void sroce_response_done(struct sroce_qp *qp, struct sroce_swqe *wqe)
 		qp->req.rd_atomic--;
 }
 
-/* Is the packet what a READ response has to be here? (9.7.5.1.6) */
+/*
+ * Is the packet what a READ response has to be here? (9.7.5.1.6)  A request may have been
+ * for a part only, so FIRST can be in the middle, and LAST too.
+ */
 static bool sroce_read_response_ok(const struct sroce_qp *qp, const struct sroce_swqe *wqe,
 				   const struct sroce_packet *packet, u32 index)
 {
 	bool last = index == wqe->packets - 1;
+	bool end = packet->op->flags & SROCE_OP_END;
 	u32 remains = wqe->length - index * qp->mtu;
 
-	/* a request may have been for the rest only, so FIRST can be in the middle */
-	if (last != !!(packet->op->flags & SROCE_OP_END) &&
-	    !(packet->op->flags & SROCE_OP_END && wqe->packets > (1u << 22)))
+	if (last && !end)
+		return false;
+	if (end && !last && !wqe->repeated && wqe->packets <= SROCE_PSN_WINDOW)
 		return false;
 	return packet->length == min(remains, qp->mtu);
 }
@@ -473,7 +414,7 @@ static void sroce_complete_read(struct sroce_qp *qp, struct sroce_swqe *wqe,
 	u32 index = sroce_psn_diff(packet->psn, wqe->first_psn) & SROCE_PSN_MASK;
 
 	if (!sroce_read_response_ok(qp, wqe, packet, index)) {
-		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
+		sroce_complete_fail(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
 	if (!sroce_scattered(qp, sroce_scatter(qp, index * qp->mtu, packet->payload,
@@ -504,25 +445,19 @@ static void sroce_complete_atomic_write(struct sroce_qp *qp, struct sroce_swqe *
 {
 	if (packet->length || !(packet->op->flags & SROCE_OP_START) ||
 	    !(packet->op->flags & SROCE_OP_END)) {
-		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
+		sroce_complete_fail(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
 	sroce_progress(qp, sroce_psn_add(packet->psn, 1));
 	sroce_response_done(qp, wqe);
 }
 
-/* A READ or atomic response */
-static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_packet *packet)
+/* The response to the oldest request that is not answered */
+static void sroce_complete_expected(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
 	bool read = packet->op->flags & SROCE_OP_READ;
-	struct sroce_swqe *wqe;
+	struct sroce_swqe *wqe = sroce_oldest(qp);
 
-	if (!sroce_acknowledge(qp, packet->psn)) {
-		sroce_implied_nak(qp);
-		return;
-	}
-	sroce_complete_done(qp);
-	wqe = sroce_oldest(qp);
 	if (!wqe || packet->psn != qp->req.una)
 		return;
 	if (wqe->state == SROCE_WQE_SENDING && wqe->opcode == IB_WR_RDMA_READ && read)
@@ -534,7 +469,50 @@ static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_pack
 		  wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD))
 		sroce_complete_atomic(qp, wqe, packet);
 	else
-		sroce_fail_oldest(qp, IB_WC_BAD_RESP_ERR);
+		sroce_complete_fail(qp, IB_WC_BAD_RESP_ERR);
+	/* what was acknowledged while this was missing */
+	if (sroce_psn_diff(qp->req.acked, qp->req.una) > 0)
+		sroce_acknowledge(qp, qp->req.acked);
+	sroce_complete_done(qp);
+}
+
+/*
+ * The turn may have come of what was held, up to the next gap.  As long as none of it is
+ * taken, it is still the gap that was asked for.
+ */
+static void sroce_complete_held(struct sroce_qp *qp)
+{
+	struct sroce_requester *req = &qp->req;
+	struct sroce_held *held;
+	bool closed = false;
+	u32 psn;
+
+	while (sroce_qp_can_send(qp) && (held = sroce_hold_take(&req->hold, req->una))) {
+		sroce_complete_expected(qp, &held->packet);
+		kfree(held);
+		closed = true;
+	}
+	if (!sroce_hold_next(&req->hold, req->una, &psn))
+		sroce_hold_purge(&req->hold);
+	else if (closed && sroce_qp_can_send(qp))
+		sroce_implied_nak(qp);
+}
+
+/* A READ or atomic response */
+static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_requester *req = &qp->req;
+
+	if (!sroce_acknowledge(qp, packet->psn)) {
+		if (sroce_psn_diff(packet->psn, req->una) < SROCE_HOLD_AHEAD)
+			sroce_hold_packet(&req->hold, packet);
+		sroce_implied_nak(qp);
+		return;
+	}
+	sroce_complete_done(qp);
+	sroce_complete_expected(qp, packet);
+	if (unlikely(sroce_hold_any(&req->hold)))
+		sroce_complete_held(qp);
 }
 
 /**
@@ -548,8 +526,9 @@ void sroce_complete_packet(struct sroce_qp *qp, const struct sroce_packet *packe
 {
 	const struct sroce_requester *req = &qp->req;
 	u8 syndrome = SROCE_ACK;
+	u32 una = req->una;
 
-	if (!req->wqes || (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD))
+	if (!sroce_qp_can_send(qp))
 		return;
 	/* for a packet never sent, or acknowledged long ago: a ghost, 9.7.5.1.1 */
 	if (sroce_psn_diff(packet->psn, req->una) < 0 ||
@@ -562,45 +541,6 @@ void sroce_complete_packet(struct sroce_qp *qp, const struct sroce_packet *packe
 	else
 		sroce_complete_ack(qp, packet, syndrome);
 	sroce_complete_done(qp);
-}
-
-/* Time is up: for an unready receiver to be tried again, or for an answer */
-static void sroce_time_up(struct sroce_qp *qp)
-{
-	struct sroce_requester *req = &qp->req;
-
-	/* jiffies may have been late when the timer was set: the receiver's time is real */
-	if (req->rnr_wait && ktime_before(ktime_get(), req->rnr_until)) {
-		sroce_arm(qp, 1);
-		return;
-	}
-	req->armed = false;
-	if (req->rnr_wait) {
-		req->rnr_wait = false;
-	} else if (req->una != req->psn_max) {
-		sroce_count(qp->dev, SROCE_CNT_ACK_TIMEOUT);
-		sroce_repeat(qp);
-	}
-	sroce_send_run(qp);
-}
-
-/**
- * sroce_complete_timer - the requester's timer fired
- * @timer: the timer
- *
- * Context: softirq.  The queue pair is there: its destruction waits for this.
- */
-void sroce_complete_timer(struct timer_list *timer)
-{
-	struct sroce_qp *qp = timer_container_of(qp, timer, req.timer);
-	struct sroce_requester *req = &qp->req;
-
-	spin_lock_bh(&qp->lock);
-	if (req->armed && !qp->dead) {
-		if (time_before(jiffies, req->deadline))
-			mod_timer(&req->timer, req->deadline);
-		else
-			sroce_time_up(qp);
-	}
-	sroce_qp_unlock(qp);
+	if (sroce_qp_can_send(qp))
+		sroce_recover_more(qp, una);
 }

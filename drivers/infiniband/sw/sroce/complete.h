@@ -3,7 +3,7 @@
 #ifndef SROCE_COMPLETE_H
 #define SROCE_COMPLETE_H
 
-#include <linux/timer.h>
+#include <rdma/ib_verbs.h>
 
 struct sroce_qp;
 struct sroce_packet;
@@ -13,10 +13,8 @@ void sroce_complete_packet(struct sroce_qp *qp, const struct sroce_packet *packe
 #define SROCE_PAGES_US	640
 
 void sroce_complete_seek(struct sroce_qp *qp, u32 psn);
-void sroce_complete_wait(struct sroce_qp *qp, u32 us);
+void sroce_complete_fail(struct sroce_qp *qp, enum ib_wc_status status);
 void sroce_complete_done(struct sroce_qp *qp);
 void sroce_complete_flush(struct sroce_qp *qp);
-void sroce_complete_rearm(struct sroce_qp *qp);
-void sroce_complete_timer(struct timer_list *timer);
 
 #endif /* SROCE_COMPLETE_H */

@@ -62,6 +62,7 @@ struct sroce_qp;
  * @ah_next: likewise
  * @gsi: the queue pair of the general services, number 1, RCU
  * @dm_bytes: device memory in use
+ * @held: memory that packets before their turn take, bytes
  * @srq_number: number of the last SRQ
  */
 struct sroce_dev {
@@ -81,6 +82,7 @@ struct sroce_dev {
 	u32				ah_next;
 	struct sroce_qp __rcu		*gsi;
 	atomic64_t			dm_bytes;
+	atomic_long_t			held;
 	atomic_t			srq_number;
 };
 

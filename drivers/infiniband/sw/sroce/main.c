@@ -7,6 +7,7 @@
 #include "device.h"
 #include "encap.h"
 #include "gid.h"
+#include "hold.h"
 #include "icrc.h"
 #include "mcast.h"
 #include "port.h"
@@ -32,9 +33,12 @@ static int __init sroce_init(void)
 	err = sroce_encap_init();
 	if (err)
 		goto err_icrc;
-	err = sroce_qp_init();
+	err = sroce_hold_init();
 	if (err)
 		goto err_encap;
+	err = sroce_qp_init();
+	if (err)
+		goto err_hold;
 	err = sroce_net_init();
 	if (err)
 		goto err_qp;
@@ -53,6 +57,8 @@ err_net:
 	sroce_net_exit();
 err_qp:
 	sroce_qp_exit();
+err_hold:
+	sroce_hold_exit();
 err_encap:
 	sroce_encap_exit();
 err_icrc:
@@ -69,6 +75,7 @@ static void __exit sroce_exit(void)
 	sroce_mcast_exit();
 	sroce_net_exit();
 	sroce_qp_exit();
+	sroce_hold_exit();
 	sroce_encap_exit();
 	sroce_icrc_exit();
 }

@@ -387,6 +387,7 @@ void sroce_qp_error(struct sroce_qp *qp)
 	qp->resp.failed = true;
 	qp->resp.nak = 0;
 	qp->resp.ack_due = false;
+	sroce_hold_purge(&qp->resp.hold);
 	sroce_complete_flush(qp);
 	sroce_respond_flush(qp);
 	qp->resp.recheck = SROCE_RECHECK_MIN;
@@ -417,6 +418,9 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	qp->work_due = SROCE_WORK_NONE;
 	__skb_queue_purge(&qp->tx);
 	sroce_coalesce_stop(&qp->coalesce);
+	sroce_recover_reset(qp);
+	sroce_hold_purge(&req->hold);
+	sroce_hold_purge(&resp->hold);
 	sroce_ring_reset(&req->ring);
 	req->next = req->ring.index;
 	req->fresh = req->ring.index;
@@ -434,6 +438,7 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	resp->msn = 0;
 	resp->nak = 0;
 	resp->nak_sent = false;
+	resp->not_ready = false;
 	resp->ack_due = false;
 	resp->failed = false;
 	resp->resource_end = 0;
@@ -594,8 +599,10 @@ static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->req.post_lock);
-	timer_setup(&qp->req.timer, sroce_complete_timer, 0);
+	sroce_recover_init(qp);
 	sroce_coalesce_init(qp);
+	sroce_hold_create(&qp->req.hold, qp->dev);
+	sroce_hold_create(&qp->resp.hold, qp->dev);
 	qp->xrcd = init->xrcd;
 	__skb_queue_head_init(&qp->tx);
 	INIT_DELAYED_WORK(&qp->work, sroce_qp_work);
@@ -678,7 +685,7 @@ int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	sroce_qp_reset(qp);
 	qp->dead = true;
 	spin_unlock_bh(&qp->lock);
-	timer_shutdown_sync(&qp->req.timer);
+	sroce_recover_exit(qp);
 	sroce_coalesce_exit(qp);
 	if (cancel_delayed_work_sync(&qp->work))
 		sroce_qp_put(qp);
@@ -767,6 +774,8 @@ static void sroce_qp_set_psns(struct sroce_qp *qp, const struct ib_qp_attr *attr
 		qp->req.psn_max = qp->attr.sq_psn;
 		qp->req.psn_asked = sroce_psn_add(qp->attr.sq_psn, -1);
 		qp->req.una = qp->attr.sq_psn;
+		qp->req.acked = qp->attr.sq_psn;
+		sroce_recover_start(qp);
 	}
 }
 

@@ -14,7 +14,9 @@
 #include "compat.h"
 #include "cq.h"
 #include "device.h"
+#include "hold.h"
 #include "mw.h"
+#include "recover.h"
 #include "rq.h"
 #include "srq.h"
 #include "wire.h"
@@ -74,6 +76,7 @@ enum sroce_swqe_state {
  * @flags: IB_SEND_*
  * @state: enum sroce_swqe_state
  * @status: enum ib_wc_status with which it completes
+ * @repeated: a READ was requested again, perhaps a part of it only
  */
 struct sroce_swqe {
 	u64			wr_id;
@@ -105,6 +108,7 @@ struct sroce_swqe {
 	u8			flags;
 	u8			state;
 	u8			status;
+	bool			repeated;
 };
 
 /**
@@ -123,7 +127,10 @@ struct sroce_swqe {
  * @psn_max: PSN after the last that was ever sent
  * @psn_end: PSN after the last that was ever given to a work request
  * @psn_asked: the last PSN whose packet asks for an answer
- * @gap: a response is missing and was asked for again: later ones are dropped
+ * @gap: a response is missing and was asked for again: later ones are held
+ * @hold: responses that came before their turn
+ * @acked: PSN up to which a peer acknowledged, beyond a response that is missing
+ * @recovery: what was lost on the way, and how much may be under way
  * @stream: where packets are sent
  * @rd_atomic: READs and atomics under way
  * @retries: left before RETRY_EXC_ERR
@@ -154,6 +161,9 @@ struct sroce_requester {
 	u32			psn_end;
 	u32			psn_asked;
 	bool			gap;
+	struct sroce_hold	hold;
+	u32			acked;
+	struct sroce_recovery	recovery;
 	struct sroce_stream	stream;
 	u32			rd_atomic;
 	u8			retries;
@@ -174,7 +184,9 @@ struct sroce_requester {
  * @resumed: some of the response was sent since it became pending
  * @first_psn: PSN of the request
  * @packets: PSNs that the response takes
- * @next: packets of the response that are sent, relative to @first_psn
+ * @next: packet of the response to be sent next, relative to @first_psn
+ * @end: packet at which that ends: a repeated READ can be for a part
+ * @stop: the same in bytes
  * @msn: message sequence number in the response
  * @va: for READ, with @rkey and @length
  * @srq_num: for XRC, of the SRQ that it was for
@@ -189,6 +201,8 @@ struct sroce_resource {
 	u32			first_psn;
 	u32			packets;
 	u32			next;
+	u32			end;
+	u32			stop;
 	u32			msn;
 	u64			va;
 	u32			rkey;
@@ -211,6 +225,8 @@ struct sroce_resource {
  * @va: of a WRITE, with @rkey and @length
  * @nak_sent: a NAK for a gap or an unready receiver was sent: no other until the
  *	expected packet comes
+ * @not_ready: it was for an unready receiver
+ * @hold: requests that came before their turn
  * @ack_due: an ACK is to be sent
  * @nak: syndrome to be sent behind everything else, 0 for none
  * @nak_psn: its PSN
@@ -236,6 +252,8 @@ struct sroce_responder {
 	u32			rkey;
 	u32			length;
 	bool			nak_sent;
+	bool			not_ready;
+	struct sroce_hold	hold;
 	bool			ack_due;
 	u8			nak;
 	u32			nak_psn;
@@ -346,6 +364,12 @@ static inline bool sroce_qp_can_receive(const struct sroce_qp *qp)
 {
 	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS ||
 	       qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
+}
+
+/* May it send, with work requests begun? */
+static inline bool sroce_qp_can_send(const struct sroce_qp *qp)
+{
+	return qp->req.wqes && (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD);
 }
 
 int sroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata);

@@ -7,6 +7,7 @@
  * as "resources"; an ACK, or a NAK, which says more, follows behind them.
  */
 #include <linux/if_vlan.h>
+#include <linux/slab.h>
 #include "build.h"
 #include "mr.h"
 #include "qp.h"
@@ -126,6 +127,15 @@ static void sroce_refuse_invalid(struct sroce_qp *qp)
 	sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_SUCCESS);
 }
 
+/* Try the expected packet again, and all that follow it, after a time of @code */
+static void sroce_nak_not_ready(struct sroce_responder *resp, u8 code)
+{
+	resp->nak = SROCE_RNR_NAK | code;
+	resp->nak_psn = resp->psn;
+	resp->nak_sent = true;
+	resp->not_ready = true;
+}
+
 /* A receive work request for the message, or what its absence calls for; false then */
 static bool sroce_recv_need(struct sroce_qp *qp)
 {
@@ -140,9 +150,7 @@ static bool sroce_recv_need(struct sroce_qp *qp)
 	}
 	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_SENT);
 	if (sroce_qp_is_reliable(qp)) {
-		resp->nak = SROCE_RNR_NAK | (qp->attr.min_rnr_timer & SROCE_VALUE_MASK);
-		resp->nak_psn = resp->psn;
-		resp->nak_sent = true;
+		sroce_nak_not_ready(resp, qp->attr.min_rnr_timer & SROCE_VALUE_MASK);
 	} else {
 		resp->message = 0;	/* UC loses the message, 9.8.2.2.3 */
 	}
@@ -155,15 +163,10 @@ static bool sroce_recv_need(struct sroce_qp *qp)
 /* Memory is being brought: an RC request is to be sent again then, others are lost */
 static void sroce_not_ready(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
-	struct sroce_responder *resp = &qp->resp;
-
 	if (packet->op->flags & SROCE_OP_START || !sroce_qp_is_reliable(qp))
-		resp->message = 0;
-	if (!sroce_qp_is_reliable(qp))
-		return;
-	resp->nak = SROCE_RNR_NAK | SROCE_RNR_PAGES;
-	resp->nak_psn = resp->psn;
-	resp->nak_sent = true;
+		qp->resp.message = 0;
+	if (sroce_qp_is_reliable(qp))
+		sroce_nak_not_ready(&qp->resp, SROCE_RNR_PAGES);
 }
 
 /* Puts a SEND's payload into the receive buffer; false when that failed */
@@ -349,6 +352,8 @@ static void sroce_resource_add(struct sroce_qp *qp, struct sroce_resource *res, 
 
 	res->first_psn = resp->psn;
 	res->packets = packets;
+	res->end = packets;
+	res->stop = res->length;
 	res->msn = resp->msn + 1;
 	res->srq_num = resp->xrc_srq ? resp->xrc_srq->number : 0;
 	res->pending = true;
@@ -458,7 +463,10 @@ static struct sroce_resource *sroce_resource_find(struct sroce_qp *qp, u32 psn, 
 	return NULL;
 }
 
-/* A repeated READ may ask for the rest only, but for nothing else, 9.7.4.4.1 */
+/*
+ * A repeated READ may ask for a part only, but for nothing else, 9.7.4.4.1.  What was
+ * never sent yet will be, in its turn.
+ */
 static bool sroce_read_again(struct sroce_qp *qp, struct sroce_resource *res,
 			     const struct sroce_packet *packet)
 {
@@ -466,14 +474,23 @@ static bool sroce_read_again(struct sroce_qp *qp, struct sroce_resource *res,
 	u32 index = sroce_psn_diff(packet->psn, res->first_psn);
 	u32 offset = index * qp->mtu;
 	u32 length = be32_to_cpu(reth->length);
+	u32 stop, end;
 
 	if (be64_to_cpu(reth->va) != res->va + offset || be32_to_cpu(reth->rkey) != res->rkey ||
 	    length > res->length - min(offset, res->length))
 		return false;
-	res->length = offset + length;
-	res->packets = index + max(1u, DIV_ROUND_UP(length, qp->mtu));
+	stop = offset + length;
+	end = index + max(1u, DIV_ROUND_UP(length, qp->mtu));
+	if (res->pending) {
+		stop = max(stop, res->stop);
+		end = max(end, res->end);
+		index = min(index, res->next);
+	}
+	if (!res->pending || index != res->next)
+		res->resumed = false;
 	res->next = index;
-	res->resumed = false;
+	res->end = end;
+	res->stop = stop;
 	return true;
 }
 
@@ -536,34 +553,87 @@ static bool sroce_respond_execute(struct sroce_qp *qp, const struct sroce_packet
 	return sroce_respond_atomic(qp, packet);
 }
 
-static void sroce_respond_rc(struct sroce_qp *qp, const struct sroce_packet *packet)
+/* The expected packet is missing: one NAK for a gap, 9.7.5.2.2 */
+static void sroce_nak_gap(struct sroce_responder *resp)
+{
+	if (resp->nak_sent)
+		return;
+	resp->nak = SROCE_NAK_PSN;
+	resp->nak_psn = resp->psn;
+	resp->nak_sent = true;
+}
+
+/*
+ * A packet from beyond a gap.  Behind one that found the receiver not ready nothing is
+ * kept: the requester sends it all again (9.7.5.2.8).
+ */
+static void sroce_respond_ahead(struct sroce_qp *qp, const struct sroce_packet *packet)
 {
 	struct sroce_responder *resp = &qp->resp;
-	s32 ahead = sroce_psn_diff(packet->psn, resp->psn);
 
-	if (ahead > 0) {	/* one NAK for a gap, 9.7.5.2.2 */
-		sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
-		if (!resp->nak_sent) {
-			resp->nak = SROCE_NAK_PSN;
-			resp->nak_psn = resp->psn;
-			resp->nak_sent = true;
-		}
-		return;
-	}
-	if (ahead < 0) {
-		sroce_respond_duplicate(qp, packet);
-		return;
-	}
+	sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
+	if (!resp->not_ready &&
+	    sroce_psn_diff(packet->psn, resp->psn) < SROCE_HOLD_AHEAD)
+		sroce_hold_packet(&resp->hold, packet);
+	sroce_nak_gap(resp);
+}
+
+/* The packet that is expected; false when it was not taken */
+static bool sroce_respond_expected(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+
 	resp->nak_sent = false;
+	resp->not_ready = false;
 	resp->nak = 0;
 	if (!sroce_respond_execute(qp, packet))
-		return;
+		return false;
 	resp->psn = sroce_psn_add(resp->psn, 1);
 	if (packet->op->flags & SROCE_OP_END)
 		resp->msn = (resp->msn + 1) & SROCE_PSN_MASK;
 	if (packet->bth->psn & cpu_to_be32(SROCE_BTH_ACKREQ) &&
 	    !(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE)))
 		resp->ack_due = true;
+	return true;
+}
+
+/*
+ * The turn may have come of what was held, up to the next gap.  As long as none of it is
+ * taken, it is still the gap that was reported: what is missing may be right behind.
+ */
+static void sroce_respond_held(struct sroce_qp *qp)
+{
+	struct sroce_responder *resp = &qp->resp;
+	struct sroce_held *held;
+	bool closed = false;
+	u32 psn;
+
+	while ((held = sroce_hold_take(&resp->hold, resp->psn))) {
+		bool taken = sroce_respond_expected(qp, &held->packet);
+
+		kfree(held);
+		if (!taken)
+			return;
+		closed = true;
+	}
+	resp->ack_due = true;	/* the requester waits for it, to go on from here */
+	if (!sroce_hold_next(&resp->hold, resp->psn, &psn))
+		sroce_hold_purge(&resp->hold);
+	else if (closed)
+		sroce_nak_gap(resp);
+}
+
+static void sroce_respond_rc(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	struct sroce_responder *resp = &qp->resp;
+	s32 ahead = sroce_psn_diff(packet->psn, resp->psn);
+
+	if (ahead > 0)
+		sroce_respond_ahead(qp, packet);
+	else if (ahead < 0)
+		sroce_respond_duplicate(qp, packet);
+	else if (sroce_respond_expected(qp, packet) && unlikely(sroce_hold_any(&resp->hold)))
+		sroce_respond_held(qp);
 }
 
 /* UC: a message with a gap is lost; reception goes on with the next, 9.8.2.2 */
@@ -723,7 +793,7 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 			     const struct sroce_resource *res, bool first)
 {
 	u32 offset = res->next * qp->mtu;
-	bool last = res->next == res->packets - 1;
+	bool last = res->next == res->end - 1;
 	struct sroce_build b;
 	int err;
 
@@ -731,7 +801,7 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 		return -EACCES;
 	sroce_answer_init(qp, &b, sroce_read_opcode(first, last),
 			  sroce_psn_add(res->first_psn, res->next));
-	b.length = min(res->length - offset, qp->mtu);
+	b.length = min(res->stop - offset, qp->mtu);
 	err = sroce_build_begin(qp, burst, &b);
 	if (err)
 		return err == -ENETUNREACH ? 0 : err;
@@ -764,7 +834,7 @@ static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 	}
 	if (!sroce_stream_here(qp, &qp->resp.stream, false, SROCE_WORK_NOW))
 		return -EBUSY;
-	while (res->next < res->packets) {
+	while (res->next < res->end) {
 		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || steps++ == SROCE_PACKET_BUDGET)
 			return -EAGAIN;
 		err = sroce_answer_read(qp, burst, res, !res->resumed);

@@ -18,13 +18,6 @@
 #include "send.h"
 #include "trace.h"
 
-/* PSNs that may be under way; the largest distance that can be told from a past one */
-#define SROCE_PSN_WINDOW	4194304
-
-/* Payload that may be under way, bytes, and packets at least */
-#define SROCE_WINDOW_BYTES	(512u << 10)
-#define SROCE_WINDOW_PACKETS	128
-
 /* What kind of work request may go to what kind of queue pair, 10.8.1 (table 83) */
 static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 {
@@ -404,14 +397,15 @@ static bool sroce_send_more(const struct sroce_qp *qp)
 	return READ_ONCE(ring->wr.opcode) <= IB_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static u32 sroce_window(const struct sroce_qp *qp)
+/* Is the packet with this PSN one that was sent before? */
+static bool sroce_send_repeats(const struct sroce_requester *req, u32 psn)
 {
-	return max(SROCE_WINDOW_BYTES / qp->mtu, (u32)SROCE_WINDOW_PACKETS);
+	return sroce_psn_diff(psn, req->psn_max) < 0;
 }
 
 /*
  * Ask for an ACK at the end of what there is to send, often enough for the
- * window, and with everything that is repeated.
+ * window, and with the last of what is repeated.
  */
 static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
 {
@@ -419,9 +413,11 @@ static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
 
 	if (!sroce_qp_is_reliable(qp))
 		return false;
-	if (last && (!sroce_send_more(qp) || sroce_psn_diff(psn, req->psn_max) < 0))
+	if (last && (!sroce_send_more(qp) || sroce_send_repeats(req, psn)))
 		return true;
-	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(sroce_window(qp) / 4);
+	if (sroce_send_repeats(req, psn) && sroce_psn_add(psn, 1) == req->recovery.end)
+		return true;
+	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(req->recovery.window / 4);
 }
 
 static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_swqe *wqe)
@@ -432,15 +428,33 @@ static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_sw
 	return qp->av;
 }
 
-/* A READ is requested whole, unless its PSNs are too many at once */
-static u32 sroce_read_packets(const struct sroce_swqe *wqe, u32 index)
+/* A READ is requested whole, unless its PSNs are too many at once, or some are missing */
+static u32 sroce_read_packets(const struct sroce_requester *req, const struct sroce_swqe *wqe,
+			      u32 index)
 {
-	return min_t(u32, wqe->packets - index, SROCE_PSN_WINDOW);
+	u32 packets = min_t(u32, wqe->packets - index, SROCE_PSN_WINDOW);
+
+	if (sroce_send_repeats(req, req->psn))
+		packets = min_t(u32, packets, sroce_psn_diff(req->recovery.end, req->psn));
+	return packets;
 }
 
-static u32 sroce_packet_psns(const struct sroce_swqe *wqe, u32 index)
+static u32 sroce_packet_psns(const struct sroce_requester *req, const struct sroce_swqe *wqe,
+			     u32 index)
 {
-	return wqe->opcode == IB_WR_RDMA_READ ? sroce_read_packets(wqe, index) : 1;
+	return wqe->opcode == IB_WR_RDMA_READ ? sroce_read_packets(req, wqe, index) : 1;
+}
+
+/* The packet that was built is answered at once */
+static void sroce_send_asked(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 index)
+{
+	struct sroce_requester *req = &qp->req;
+	u32 asked = sroce_psn_add(req->psn, sroce_packet_psns(req, wqe, index) - 1);
+
+	if (sroce_psn_diff(asked, req->psn_asked) > 0)
+		req->psn_asked = asked;
+	wqe->repeated |= sroce_send_repeats(req, req->psn);
+	sroce_recover_sent(qp, req->psn);
 }
 
 /* Builds packet @index of a message: 0, -ENOMEM, or 1 when the request failed */
@@ -472,7 +486,8 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 	if (err)
 		goto out;
 	sroce_write_eth(qp, wqe, &b, offset, wqe->opcode != IB_WR_RDMA_READ ? remains :
-			min_t(u64, remains, (u64)sroce_read_packets(wqe, index) * qp->mtu));
+			min_t(u64, remains,
+			      (u64)sroce_read_packets(&qp->req, wqe, index) * qp->mtu));
 	status = sroce_gather(qp, slot, offset, b.payload, b.length);
 	if (unlikely(status != IB_WC_SUCCESS)) {
 		sroce_build_cancel(qp, burst, &b);
@@ -483,7 +498,7 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 	}
 	sroce_build_end(qp, burst, &b);
 	if (b.ask || rd_atomic)		/* those are answered in any case */
-		qp->req.psn_asked = sroce_psn_add(b.psn, sroce_packet_psns(wqe, index) - 1);
+		sroce_send_asked(qp, wqe, index);
 out:
 	sroce_av_put(b.av);
 	return err == -ENETUNREACH ? 0 : err;
@@ -500,7 +515,7 @@ static bool sroce_send_may(const struct sroce_qp *qp, const struct sroce_swqe *w
 	if (sroce_wqe_is_rd_atomic(wqe))
 		return index && sroce_psn_diff(req->psn, req->psn_max) >= 0 ?
 			!under_way : under_way < (s32)SROCE_PSN_WINDOW / 2;
-	return under_way < (s32)sroce_window(qp);
+	return under_way < (s32)req->recovery.window;
 }
 
 /* A packet is in its frame: on to the next */
@@ -528,6 +543,10 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 	u32 index;
 	int err;
 
+	/* what was missing is sent again: on to what was not sent yet */
+	if (sroce_send_repeats(req, req->psn) &&
+	    sroce_psn_diff(req->psn, req->recovery.end) >= 0)
+		sroce_complete_seek(qp, req->psn_max);
 	if (req->next == req->fresh && !sroce_wqe_begin(qp))
 		return false;
 	wqe = &req->wqes[req->next];
@@ -544,7 +563,7 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 		return false;
 	err = sroce_send_packet(qp, burst, req->next, index);
 	if (err == -EAGAIN && sroce_qp_is_reliable(qp)) {
-		sroce_complete_wait(qp, SROCE_PAGES_US);
+		sroce_recover_wait(qp, SROCE_PAGES_US);
 		return false;
 	}
 	if (err) {
@@ -552,7 +571,7 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 			sroce_qp_work_due(qp, SROCE_WORK_LATER);
 		return false;
 	}
-	sroce_send_advance(qp, wqe, sroce_packet_psns(wqe, index));
+	sroce_send_advance(qp, wqe, sroce_packet_psns(req, wqe, index));
 	return true;
 }
 
@@ -596,6 +615,7 @@ static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
 		req->psn_asked = last;
 	} else if (sroce_send_failed(req)) {
 		sroce_complete_seek(qp, last);
+		req->recovery.end = req->psn_max;
 		sroce_send_step(qp, burst);
 	}
 }
@@ -647,7 +667,7 @@ void sroce_send_run(struct sroce_qp *qp)
 	sroce_send_ask_last(qp, &burst);
 	sroce_build_flush(qp, &burst);
 	sroce_complete_done(qp);
-	sroce_complete_rearm(qp);
+	sroce_recover_watch(qp);
 	if (sroce_send_settle(qp))
 		sroce_qp_work_due(qp, SROCE_WORK_NOW);
 }

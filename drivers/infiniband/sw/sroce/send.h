@@ -6,6 +6,9 @@
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
+/* PSNs that may be under way; the largest distance that can be told from a past one */
+#define SROCE_PSN_WINDOW	4194304
+
 struct sroce_qp;
 struct sroce_swqe;
 struct sroce_sgl;
