@@ -10,6 +10,8 @@
 #                  one; sroce: this tree's, where it is installed.  It is the
 #                  beginning of a device's name that chooses it.
 #   MTU            of the veth pair, default 4200: a path MTU of 4096 fits
+#   HOP            if not empty, the ends are joined by a bridge in a namespace sr_hop, and
+#                  what crosses it are single packets, as on a wire: see hop_netem
 #   HANG           seconds after which a command counts as hung, default 300:
 #                  a guard against hangs, not a limit on speed
 #   TMP            scratch directory, made and removed by this file
@@ -242,13 +244,59 @@ netdev_pair() {
 	sysctl -qw net.core.netdev_max_backlog=100000
 	[ -z "$NS_A" ] || ip netns add "$NS_A" || return 1
 	[ -z "$NS_B" ] || ip netns add "$NS_B" || return 1
-	ip link add $IF_A address $MAC_A mtu "$MTU" type veth \
-		peer name $IF_B address $MAC_B mtu "$MTU" || return 1
+	if [ -n "$HOP" ]; then
+		hop_up || return 1
+	else
+		ip link add $IF_A address $MAC_A mtu "$MTU" type veth \
+			peer name $IF_B address $MAC_B mtu "$MTU" || return 1
+	fi
 	[ -z "$NS_A" ] || ip link set $IF_A netns "$NS_A" || return 1
 	[ -z "$NS_B" ] || ip link set $IF_B netns "$NS_B" || return 1
 	end_up "$NS_A" $IF_A $IP4_A $IP6_A $IP4_B $IP6_B $MAC_B || return 1
 	end_up "$NS_B" $IF_B $IP4_B $IP6_B $IP4_A $IP6_A $MAC_A || return 1
+	[ -z "$HOP" ] || hop_singles || return 1
 	[ -n "$NS_A$NS_B" ] || same_ns_routes
+}
+
+# hop_up: both interfaces, joined by a bridge in a namespace of its own.
+hop_up() {
+	ip netns add sr_hop || return 1
+	ip -n sr_hop link add sr_br mtu "$MTU" type bridge || return 1
+	ip link add $IF_A address $MAC_A mtu "$MTU" type veth \
+		peer name sr_ha mtu "$MTU" netns sr_hop || return 1
+	ip link add $IF_B address $MAC_B mtu "$MTU" type veth \
+		peer name sr_hb mtu "$MTU" netns sr_hop || return 1
+	ip -n sr_hop link set sr_ha master sr_br up || return 1
+	ip -n sr_hop link set sr_hb master sr_br up || return 1
+	ip -n sr_hop link set sr_br up
+}
+
+# hop_singles: have the ends send single packets: a queueing discipline at the hop would
+# lose a super-packet whole.
+hop_singles() {
+	local f
+
+	for f in tx-udp-segmentation tso gso gro; do
+		on_a ethtool -K $IF_A $f off >/dev/null 2>&1
+		on_b ethtool -K $IF_B $f off >/dev/null 2>&1
+	done
+	on_a ethtool -k $IF_A | grep -q '^generic-segmentation-offload: off' ||
+		{ echo "no ethtool, or GSO cannot be switched off"; return 1; }
+}
+
+# hop_netem QDISC...: what the hop does to packets in both directions, as tc says it; nothing
+# if there is no argument.
+hop_netem() {
+	local i
+
+	for i in sr_ha sr_hb; do
+		if [ $# = 0 ]; then
+			ip netns exec sr_hop tc qdisc delete dev $i root 2>/dev/null
+		else
+			ip netns exec sr_hop tc qdisc replace dev $i root "$@" || return 1
+		fi
+	done
+	return 0
 }
 
 # end_up NS NETDEV IP4 IP6 PEER4 PEER6 PEERMAC: configure one end.
@@ -347,6 +395,7 @@ pair_down() {
 	ip link delete $IF_B 2>/dev/null
 	[ -z "$NS_A" ] || ip netns delete "$NS_A" 2>/dev/null
 	[ -z "$NS_B" ] || ip netns delete "$NS_B" 2>/dev/null
+	[ -z "$HOP" ] || ip netns delete sr_hop 2>/dev/null
 	[ -n "$NS_A$NS_B" ] || same_ns_routes_undo
 }
 
