@@ -9,6 +9,7 @@ import traceback
 
 import bench
 import datagram  # noqa: F401: its test points
+import recovery  # noqa: F401
 import requester  # noqa: F401
 import responder  # noqa: F401
 

@@ -410,14 +410,15 @@ def read_gap(b):
     p = q.request(roce.READ_REQUEST)
     skip = p.psn - psn & 0xffffff
     check(skip in (0, 1), f'{p}: PSN +{skip}, expected +1 (or all, +0)')
-    same('RETH', (p.address, p.rkey, p.dma_length),
-         (RADDR + 1024 * skip, RKEY, 3000 - 1024 * skip))
-    if not skip:
-        q.respond(roce.READ_FIRST, psn, PATTERN[:1024], msn=1)
-        q.respond(roce.READ_MIDDLE, psn + 1, PATTERN[1024:2048])
-    else:
-        q.respond(roce.READ_FIRST, psn + 1, PATTERN[1024:2048], msn=1)
-    q.respond(roce.READ_LAST, psn + 2, PATTERN[2048:3000], msn=1)
+    same('address', (p.address, p.rkey), (RADDR + 1024 * skip, RKEY))
+    end = 1024 * skip + p.dma_length
+    check(end in (2048, 3000), f'{p}: to {end}, expected the missing packet or all the rest')
+    pieces = [PATTERN[at:min(at + 1024, end)] for at in range(1024 * skip, end, 1024)]
+    for number, piece in enumerate(pieces):
+        first, last = number == 0, number == len(pieces) - 1
+        operation = (roce.READ_MIDDLE, roce.READ_LAST, roce.READ_FIRST,
+                     roce.READ_ONLY)[2 * first + last]
+        q.respond(operation, psn + skip + number, piece, msn=1)
     q.completes('s')
     same('data', q.memory.read(0, 3001), PATTERN[:3000] + b'\0')
 
