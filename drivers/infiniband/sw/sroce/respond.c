@@ -149,11 +149,10 @@ static bool sroce_recv_need(struct sroce_qp *qp)
 		return false;
 	}
 	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_SENT);
-	if (sroce_qp_is_reliable(qp)) {
+	if (sroce_qp_is_reliable(qp))
 		sroce_nak_not_ready(resp, qp->attr.min_rnr_timer & SROCE_VALUE_MASK);
-	} else {
+	else
 		resp->message = 0;	/* UC loses the message, 9.8.2.2.3 */
-	}
 	return false;
 }
 
