@@ -178,6 +178,57 @@ static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struc
 #define SROCE_OP_RESIZE_CQ	.resize_cq
 #endif
 
+/* The last arguments of reg_user_mr_dmabuf(), of which none is used */
+struct ib_mr *sroce_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				  int access);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+static inline struct ib_mr *sroce_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
+						   u64 iova, int fd, int access,
+						   struct ib_dmah *dmah,
+						   struct uverbs_attr_bundle *attrs)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return sroce_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+static inline struct ib_mr *sroce_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
+						   u64 iova, int fd, int access,
+						   struct uverbs_attr_bundle *attrs)
+{
+	return sroce_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+#else
+static inline struct ib_mr *sroce_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
+						   u64 iova, int fd, int access,
+						   struct ib_udata *udata)
+{
+	return sroce_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+#endif
+
+/*
+ * dma-buf: from 6.2 on vmap comes without and with the lock held, from 6.13 on the name of
+ * a symbols' namespace is a string, and in 7.x what tells of a revocation has another name.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define sroce_dma_buf_vmap	dma_buf_vmap_unlocked
+#define sroce_dma_buf_vunmap	dma_buf_vunmap_unlocked
+#else
+#define sroce_dma_buf_vmap	dma_buf_vmap
+#define sroce_dma_buf_vunmap	dma_buf_vunmap
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define SROCE_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#else
+#define SROCE_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define SROCE_DMABUF_INVALIDATE	.invalidate_mappings
+#else
+#define SROCE_DMABUF_INVALIDATE	.move_notify
+#endif
+
 /* 7.x: memory named by a user address is one kind of several */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define sroce_umem_get		ib_umem_get_va

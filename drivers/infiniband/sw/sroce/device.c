@@ -241,6 +241,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.query_ucontext = sroce_query_ucontext,
 	.reg_dm_mr = sroce_reg_dm_mr,
 	.reg_user_mr = sroce_op_reg_user_mr,
+	.reg_user_mr_dmabuf = sroce_op_reg_dmabuf_mr,
 	.req_notify_cq = sroce_req_notify_cq,
 	.rereg_user_mr = sroce_rereg_user_mr,
 	SROCE_OP_RESIZE_CQ = sroce_op_resize_cq,

@@ -11,10 +11,14 @@
 #include <rdma/iter.h>
 #include "device.h"
 #include "dm.h"
+#include "dmabuf.h"
 #include "mr.h"
 #include "mw.h"
 #include "odp.h"
 #include "qp.h"
+
+/* Shift of a chunk that is as large as the region, whatever that is */
+#define SROCE_ONE_CHUNK	63
 
 /* Who may write from afar may write here as well, 11.2.8.2 */
 static bool sroce_access_ok(int access)
@@ -78,6 +82,8 @@ static void sroce_mr_free(struct sroce_mr *mr)
 {
 	if (mr->odp)
 		sroce_odp_destroy(mr);
+	if (mr->dmabuf)
+		sroce_dmabuf_destroy(mr);
 	ib_umem_release(mr->umem);
 	kvfree(mr->chunks);
 	kfree(mr);
@@ -246,6 +252,50 @@ struct ib_mr *sroce_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm
 	if (!mr->chunks)
 		goto err_free;
 	mr->num_chunks = sroce_dm_chunks(dm, attr->offset, attr->length, mr->chunks);
+	err = sroce_mr_publish(to_sdev(pd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	sroce_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/**
+ * sroce_reg_dmabuf_mr - ib_device_ops.reg_user_mr_dmabuf: a region of exported memory
+ * @pd: protection domain
+ * @offset: in the dma-buf
+ * @length: bytes
+ * @iova: address to be used for it
+ * @fd: of the dma-buf
+ * @access: IB_ACCESS_*
+ *
+ * Return: the region, or an ERR_PTR: -EOPNOTSUPP for an access flag that such regions do
+ * not have, else as sroce_dmabuf_create().
+ */
+struct ib_mr *sroce_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				  int access)
+{
+	struct sroce_mr *mr;
+	int err = -ENOMEM;
+
+	if (access & ~SROCE_ACCESS_SUPPORTED || access & (IB_ACCESS_MW_BIND | IB_ZERO_BASED))
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = sroce_mr_new(pd, SROCE_MR_DMABUF, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iova = iova;
+	mr->length = length;
+	mr->shift = SROCE_ONE_CHUNK;
+	mr->max_chunks = 1;
+	mr->valid = true;
+	mr->chunks = kvmalloc_array(mr->max_chunks, sizeof(*mr->chunks), GFP_KERNEL_ACCOUNT);
+	if (!mr->chunks)
+		goto err_free;
+	err = sroce_dmabuf_create(mr, fd, offset);
+	if (err)
+		goto err_free;
 	err = sroce_mr_publish(to_sdev(pd->device), mr);
 	if (err)
 		goto err_free;
@@ -525,6 +575,13 @@ static __always_inline int sroce_mr_act_checked(const struct sroce_mr *mr,
 	return act(mr, a);
 }
 
+/* Whose memory may come or go while it is visible */
+static bool sroce_mr_changes(const struct sroce_mr *mr)
+{
+	return mr->type == SROCE_MR_FAST || mr->type == SROCE_MR_ODP ||
+	       mr->type == SROCE_MR_DMABUF;
+}
+
 /* Finds the region of a key and acts on it if that is allowed; -EACCES else */
 static __always_inline int sroce_mr_act(struct sroce_dev *dev, const struct sroce_access *a,
 					sroce_act *act)
@@ -536,7 +593,7 @@ static __always_inline int sroce_mr_act(struct sroce_dev *dev, const struct sroc
 		return sroce_mw_act(dev, a, act);
 	rcu_read_lock();
 	mr = xa_load(&dev->mrs, SROCE_KEY_INDEX(a->key));
-	if (mr && (mr->type == SROCE_MR_FAST || mr->type == SROCE_MR_ODP)) {
+	if (mr && sroce_mr_changes(mr)) {
 		spin_lock_bh(&mr->lock);
 		err = sroce_mr_act_checked(mr, a, act);
 		spin_unlock_bh(&mr->lock);

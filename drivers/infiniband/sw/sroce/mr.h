@@ -8,6 +8,7 @@
 #include "compat.h"
 
 struct sroce_dev;
+struct sroce_dmabuf;
 struct sroce_odp;
 struct sroce_qp;
 
@@ -22,6 +23,7 @@ enum sroce_mr_type {
 	SROCE_MR_USER,	/* pinned user pages */
 	SROCE_MR_ODP,	/* user pages on demand */
 	SROCE_MR_DM,	/* device memory */
+	SROCE_MR_DMABUF, /* what another driver exports */
 	SROCE_MR_FAST,	/* a page list that a kernel user sets by a work request */
 };
 
@@ -32,7 +34,8 @@ enum sroce_mr_type {
  * @key: current L_Key and R_Key; the low byte of a fast-registration region's
  *	changes with each registration
  * @access: IB_ACCESS_* granted now
- * @valid: false for a fast-registration region not registered now
+ * @valid: false for a fast-registration region not registered now, and for one of a
+ *	dma-buf that is revoked
  * @iova: first address
  * @length: bytes
  * @chunks: kernel addresses of the memory, each 1 << @shift bytes
@@ -41,11 +44,12 @@ enum sroce_mr_type {
  * @offset: of @iova in the first chunk
  * @umem: the pinned user pages
  * @odp: the pages on demand
+ * @dmabuf: what is exported
  * @windows: memory windows bound to it, under @lock: while there are any, it stays
  * @retired: it is about to go, and no window can be bound any more; under @lock
  * @lock: for SROCE_MR_FAST, protects what a work request changes, and is held
  *	while the memory is accessed so that an invalidation waits for it; for
- *	SROCE_MR_ODP likewise, where pages come and go.  The
+ *	SROCE_MR_ODP, where pages come and go, and SROCE_MR_DMABUF likewise.  The
  *	other types do not change while they are visible; taking them back
  *	waits for an RCU grace period, and every access is an RCU section.
  */
@@ -64,6 +68,7 @@ struct sroce_mr {
 	void			**chunks;
 	struct ib_umem		*umem;
 	struct sroce_odp	*odp;
+	struct sroce_dmabuf	*dmabuf;
 	u32			windows;
 	bool			retired;
 	spinlock_t		lock;	/* see above */
