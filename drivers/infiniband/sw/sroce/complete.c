@@ -504,7 +504,7 @@ static void sroce_complete_response(struct sroce_qp *qp, const struct sroce_pack
 	struct sroce_requester *req = &qp->req;
 
 	if (!sroce_acknowledge(qp, packet->psn)) {
-		if (sroce_psn_diff(packet->psn, req->una) < SROCE_HOLD_AHEAD)
+		if (sroce_psn_diff(packet->psn, req->una) < sroce_hold_ahead(qp->mtu))
 			sroce_hold_packet(&req->hold, packet);
 		sroce_implied_nak(qp);
 		return;

@@ -13,8 +13,7 @@
 #include "device.h"
 #include "hold.h"
 
-/* Bytes for one direction of a queue pair, and for a device */
-#define SROCE_HOLD_QP		(16u << 20)
+/* Bytes for a device */
 #define SROCE_HOLD_DEVICE	(64l << 20)
 
 /* Of the machine's memory, for the module: a sixteenth */

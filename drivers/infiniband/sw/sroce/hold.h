@@ -9,7 +9,10 @@
 
 struct sroce_dev;
 
-/* How far ahead of what is expected a packet may be to be kept, PSNs */
+/* Bytes for one direction of a queue pair */
+#define SROCE_HOLD_QP		(16u << 20)
+
+/* How far ahead of what is expected a packet may be to be kept, PSNs, at most */
 #define SROCE_HOLD_AHEAD	65536
 
 /**
@@ -50,6 +53,19 @@ void sroce_hold_packet(struct sroce_hold *hold, const struct sroce_packet *packe
 struct sroce_held *sroce_hold_take(struct sroce_hold *hold, u32 psn);
 bool sroce_hold_next(struct sroce_hold *hold, u32 from, u32 *psn);
 void sroce_hold_purge(struct sroce_hold *hold);
+
+/**
+ * sroce_hold_ahead - how far ahead a packet may be to be kept
+ * @mtu: path MTU, bytes
+ *
+ * What a peer can have under way, and no more: the farther, the easier to guess for a
+ * stranger who sends packets in a peer's name.
+ * Return: PSNs.
+ */
+static inline s32 sroce_hold_ahead(u32 mtu)
+{
+	return min_t(u32, SROCE_HOLD_QP / mtu, SROCE_HOLD_AHEAD);
+}
 
 /**
  * sroce_hold_any - are there held packets?

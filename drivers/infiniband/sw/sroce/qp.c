@@ -387,6 +387,7 @@ void sroce_qp_error(struct sroce_qp *qp)
 	qp->resp.failed = true;
 	qp->resp.nak = 0;
 	qp->resp.ack_due = false;
+	sroce_hold_purge(&qp->req.hold);
 	sroce_hold_purge(&qp->resp.hold);
 	sroce_complete_flush(qp);
 	sroce_respond_flush(qp);

@@ -572,7 +572,7 @@ static void sroce_respond_ahead(struct sroce_qp *qp, const struct sroce_packet *
 
 	sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
 	if (!resp->not_ready &&
-	    sroce_psn_diff(packet->psn, resp->psn) < SROCE_HOLD_AHEAD)
+	    sroce_psn_diff(packet->psn, resp->psn) < sroce_hold_ahead(qp->mtu))
 		sroce_hold_packet(&resp->hold, packet);
 	sroce_nak_gap(resp);
 }
