@@ -176,17 +176,29 @@ struct sroce_requester {
 };
 
 /**
+ * struct sroce_span - packets of a READ response that are to be sent
+ * @next: the next, relative to the first of the response
+ * @end: where it ends, likewise
+ * @stop: the same in bytes
+ * @resumed: some of it was sent
+ */
+struct sroce_span {
+	u32			next;
+	u32			end;
+	u32			stop;
+	bool			resumed;
+};
+
+/**
  * struct sroce_resource - a READ or atomic that we respond to (9.7.7, 9.4.5)
  * @atomic: which of both
  * @empty: an atomic write: answered like a READ of nothing
  * @pending: there is something to send
  * @again: what is pending was sent before
- * @resumed: some of the response was sent since it became pending
  * @first_psn: PSN of the request
  * @packets: PSNs that the response takes
- * @next: packet of the response to be sent next, relative to @first_psn
- * @end: packet at which that ends: a repeated READ can be for a part
- * @stop: the same in bytes
+ * @rest: what is to be sent: a repeated READ can be for a part
+ * @gap: what is to be sent before that: it was lost while the response is under way
  * @msn: message sequence number in the response
  * @va: for READ, with @rkey and @length
  * @srq_num: for XRC, of the SRQ that it was for
@@ -197,12 +209,10 @@ struct sroce_resource {
 	bool			empty;
 	bool			pending;
 	bool			again;
-	bool			resumed;
 	u32			first_psn;
 	u32			packets;
-	u32			next;
-	u32			end;
-	u32			stop;
+	struct sroce_span	rest;
+	struct sroce_span	gap;
 	u32			msn;
 	u64			va;
 	u32			rkey;

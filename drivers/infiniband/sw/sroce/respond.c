@@ -322,7 +322,7 @@ static bool sroce_respond_write(struct sroce_qp *qp, const struct sroce_packet *
 	return !end || sroce_message_end(qp, packet);
 }
 
-static struct sroce_resource *sroce_resource(struct sroce_responder *resp, u32 number)
+static struct sroce_resource *sroce_resource(const struct sroce_responder *resp, u32 number)
 {
 	return &resp->resources[number % resp->num_resources];
 }
@@ -351,8 +351,8 @@ static void sroce_resource_add(struct sroce_qp *qp, struct sroce_resource *res, 
 
 	res->first_psn = resp->psn;
 	res->packets = packets;
-	res->end = packets;
-	res->stop = res->length;
+	res->rest.end = packets;
+	res->rest.stop = res->length;
 	res->msn = resp->msn + 1;
 	res->srq_num = resp->xrc_srq ? resp->xrc_srq->number : 0;
 	res->pending = true;
@@ -462,9 +462,25 @@ static struct sroce_resource *sroce_resource_find(struct sroce_qp *qp, u32 psn, 
 	return NULL;
 }
 
+/* Widens a span, which is pending, by another */
+static void sroce_span_add(struct sroce_span *span, const struct sroce_span *more)
+{
+	if (more->next < span->next) {
+		span->next = more->next;
+		span->resumed = false;
+	}
+	span->end = max(span->end, more->end);
+	span->stop = max(span->stop, more->stop);
+}
+
+static bool sroce_span_pending(const struct sroce_span *span)
+{
+	return span->next < span->end;
+}
+
 /*
  * A repeated READ may ask for a part only, but for nothing else, 9.7.4.4.1.  What was
- * never sent yet will be, in its turn.
+ * never sent yet will be, in its turn; a part of what was comes before it.
  */
 static bool sroce_read_again(struct sroce_qp *qp, struct sroce_resource *res,
 			     const struct sroce_packet *packet)
@@ -473,23 +489,24 @@ static bool sroce_read_again(struct sroce_qp *qp, struct sroce_resource *res,
 	u32 index = sroce_psn_diff(packet->psn, res->first_psn);
 	u32 offset = index * qp->mtu;
 	u32 length = be32_to_cpu(reth->length);
-	u32 stop, end;
+	struct sroce_span part;
 
 	if (be64_to_cpu(reth->va) != res->va + offset || be32_to_cpu(reth->rkey) != res->rkey ||
 	    length > res->length - min(offset, res->length))
 		return false;
-	stop = offset + length;
-	end = index + max(1u, DIV_ROUND_UP(length, qp->mtu));
-	if (res->pending) {
-		stop = max(stop, res->stop);
-		end = max(end, res->end);
-		index = min(index, res->next);
-	}
-	if (!res->pending || index != res->next)
-		res->resumed = false;
-	res->next = index;
-	res->end = end;
-	res->stop = stop;
+	part = (struct sroce_span) {
+		.next = index,
+		.end = index + max(1u, DIV_ROUND_UP(length, qp->mtu)),
+		.stop = offset + length,
+	};
+	if (!res->pending)
+		res->rest = part;
+	else if (part.end > res->rest.next)
+		sroce_span_add(&res->rest, &part);
+	else if (sroce_span_pending(&res->gap))
+		sroce_span_add(&res->gap, &part);
+	else
+		res->gap = part;
 	return true;
 }
 
@@ -512,7 +529,7 @@ static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_pack
 	if (!atomic && !res->empty && !sroce_read_again(qp, res, packet))
 		return;
 	if (res->empty)
-		res->next = 0;
+		res->rest.next = 0;
 	if (!res->pending)
 		res->again = true;
 	res->pending = true;
@@ -749,7 +766,8 @@ static void sroce_answer_init(struct sroce_qp *qp, struct sroce_build *b, u8 opc
 }
 
 /* An ACK or a NAK: 0 or -ENOMEM */
-static int sroce_answer_ack(struct sroce_qp *qp, struct sroce_burst *burst, u8 syndrome, u32 psn)
+static int sroce_answer_ack(struct sroce_qp *qp, struct sroce_burst *burst, u8 syndrome, u32 psn,
+			    u32 msn)
 {
 	struct sroce_build b;
 	int err;
@@ -758,7 +776,7 @@ static int sroce_answer_ack(struct sroce_qp *qp, struct sroce_burst *burst, u8 s
 	err = sroce_build_begin(qp, burst, &b);
 	if (err)
 		return err == -ENETUNREACH ? 0 : err;
-	sroce_write_aeth(b.eth, syndrome, qp->resp.msn);
+	sroce_write_aeth(b.eth, syndrome, msn);
 	sroce_build_end(qp, burst, &b);
 	return 0;
 }
@@ -789,18 +807,18 @@ static u8 sroce_read_opcode(bool first, bool last)
 
 /* One packet of a READ response: 0, -ENOMEM, or -EACCES when the memory is gone */
 static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
-			     const struct sroce_resource *res, bool first)
+			     const struct sroce_resource *res, const struct sroce_span *span)
 {
-	u32 offset = res->next * qp->mtu;
-	bool last = res->next == res->end - 1;
+	u32 offset = span->next * qp->mtu;
+	bool last = span->next == span->end - 1;
 	struct sroce_build b;
 	int err;
 
 	if (sroce_is_xrc(qp) && !sroce_xrc_enter(qp, res->srq_num))
 		return -EACCES;
-	sroce_answer_init(qp, &b, sroce_read_opcode(first, last),
-			  sroce_psn_add(res->first_psn, res->next));
-	b.length = min(res->stop - offset, qp->mtu);
+	sroce_answer_init(qp, &b, sroce_read_opcode(!span->resumed, last),
+			  sroce_psn_add(res->first_psn, span->next));
+	b.length = min(span->stop - offset, qp->mtu);
 	err = sroce_build_begin(qp, burst, &b);
 	if (err)
 		return err == -ENETUNREACH ? 0 : err;
@@ -816,14 +834,33 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 	return 0;
 }
 
+/* Sends a span: as sroce_answer_read(), or -EAGAIN when the budget is exhausted */
+static int sroce_answer_span(struct sroce_qp *qp, struct sroce_burst *burst,
+			     const struct sroce_resource *res, struct sroce_span *span)
+{
+	u32 steps = 0;
+	int err;
+
+	while (sroce_span_pending(span)) {
+		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || steps++ == SROCE_PACKET_BUDGET)
+			return -EAGAIN;
+		err = sroce_answer_read(qp, burst, res, span);
+		if (err)
+			return err;
+		span->resumed = true;
+		span->next++;
+	}
+	span->resumed = false;
+	return 0;
+}
+
 /*
- * Sends what a resource has to send: as sroce_answer_read(), -EAGAIN when the
- * budget is exhausted, -EBUSY when another CPU has to
+ * Sends what a resource has to send: as sroce_answer_span(), or -EBUSY when another CPU
+ * has to
  */
 static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 				 struct sroce_resource *res)
 {
-	u32 steps = 0;
 	int err;
 
 	if (res->atomic) {
@@ -833,18 +870,12 @@ static int sroce_answer_resource(struct sroce_qp *qp, struct sroce_burst *burst,
 	}
 	if (!sroce_stream_here(qp, &qp->resp.stream, false, SROCE_WORK_NOW))
 		return -EBUSY;
-	while (res->next < res->end) {
-		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || steps++ == SROCE_PACKET_BUDGET)
-			return -EAGAIN;
-		err = sroce_answer_read(qp, burst, res, !res->resumed);
-		if (err)
-			return err;
-		res->resumed = true;
-		res->next++;
-	}
-	res->pending = false;
-	res->resumed = false;
-	return 0;
+	err = sroce_answer_span(qp, burst, res, &res->gap);
+	if (!err)
+		err = sroce_answer_span(qp, burst, res, &res->rest);
+	if (!err)
+		res->pending = false;
+	return err;
 }
 
 /* READ memory that went away meanwhile: the key is no good any more, 9.7.5.2.4 */
@@ -853,7 +884,7 @@ static void sroce_answer_lost(struct sroce_qp *qp, struct sroce_resource *res)
 	struct sroce_responder *resp = &qp->resp;
 
 	resp->nak = SROCE_NAK_ACCESS;
-	resp->nak_psn = sroce_psn_add(res->first_psn, res->next);
+	resp->nak_psn = sroce_psn_add(res->first_psn, res->rest.next);
 	resp->failed = true;
 	resp->resource_next = resp->resource_end;
 	sroce_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
@@ -886,17 +917,42 @@ static int sroce_answer_resources(struct sroce_qp *qp, struct sroce_burst *burst
 	return 0;
 }
 
+/*
+ * What an ACK is for: the last request that was executed and that no response of its own
+ * answers.  For one with such a response it would say that this need not come, 9.7.5.1.
+ */
+static u32 sroce_ack_psn(const struct sroce_qp *qp, u32 *msn)
+{
+	const struct sroce_responder *resp = &qp->resp;
+	u32 n = resp->num_resources;
+	u32 number = resp->resource_end;
+	u32 psn = resp->psn;
+
+	*msn = resp->msn;
+	while (n--) {
+		const struct sroce_resource *res = sroce_resource(resp, --number);
+
+		if (!res->packets || sroce_psn_add(res->first_psn, res->packets) != psn)
+			break;
+		psn = res->first_psn;
+		*msn = sroce_psn_add(res->msn, -1);
+	}
+	return sroce_psn_add(psn, -1);
+}
+
 /* What comes behind the resources: 0 or -ENOMEM */
 static int sroce_answer_last(struct sroce_qp *qp, struct sroce_burst *burst)
 {
 	struct sroce_responder *resp = &qp->resp;
+	u32 psn, msn = resp->msn;
 	int err = 0;
 
-	if (resp->nak)
-		err = sroce_answer_ack(qp, burst, resp->nak, resp->nak_psn);
-	else if (resp->ack_due)
-		err = sroce_answer_ack(qp, burst, SROCE_ACK_NO_CREDITS,
-				       sroce_psn_add(resp->psn, -1));
+	if (resp->nak) {
+		err = sroce_answer_ack(qp, burst, resp->nak, resp->nak_psn, msn);
+	} else if (resp->ack_due) {
+		psn = sroce_ack_psn(qp, &msn);
+		err = sroce_answer_ack(qp, burst, SROCE_ACK_NO_CREDITS, psn, msn);
+	}
 	if (err)
 		return err;
 	resp->nak = 0;
