@@ -193,7 +193,8 @@ void sroce_complete_seek(struct sroce_qp *qp, u32 psn)
 	for (slot = req->ring.index; slot != req->fresh; slot = sroce_ring_next(&req->ring, slot)) {
 		const struct sroce_swqe *wqe = &req->wqes[slot];
 
-		if (sroce_psn_diff(psn, sroce_psn_add(wqe->first_psn, wqe->packets)) < 0)
+		if (wqe->state == SROCE_WQE_FAILED ||	/* nothing goes past it */
+		    sroce_psn_diff(psn, sroce_psn_add(wqe->first_psn, wqe->packets)) < 0)
 			break;
 	}
 	req->next = slot;

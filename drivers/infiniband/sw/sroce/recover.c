@@ -94,6 +94,14 @@ static void sroce_recover_watch_probe(struct sroce_qp *qp)
 	hrtimer_start(&rec->probe, sroce_recover_patience(rec), HRTIMER_MODE_REL_SOFT);
 }
 
+/* Something was acknowledged: it is no longer that late */
+static void sroce_recover_unwatch_probe(struct sroce_recovery *rec)
+{
+	if (rec->probes && rec->probing && hrtimer_try_to_cancel(&rec->probe) >= 0)
+		rec->probing = false;
+	rec->probes = 0;
+}
+
 /**
  * sroce_recover_watch - have the timers run if something is under way
  * @qp: queue pair, locked
@@ -181,10 +189,14 @@ void sroce_recover_progress(struct sroce_qp *qp, u32 from)
 	struct sroce_requester *req = &qp->req;
 	struct sroce_recovery *rec = &req->recovery;
 
-	rec->probes = 0;
+	sroce_recover_unwatch_probe(rec);
 	if (rec->timing && sroce_psn_diff(req->una, rec->timed) > 0)
 		sroce_recover_timed(rec);
 	if (rec->active) {
+		/* what was behind the stretch was sent once, before: it was kept */
+		if (sroce_psn_diff(rec->until, rec->end) > 0 &&
+		    sroce_psn_diff(req->una, rec->end) > 0)
+			rec->forgets = 0;
 		if (sroce_psn_diff(req->una, rec->until) >= 0)
 			rec->active = false;
 		return;
@@ -193,7 +205,7 @@ void sroce_recover_progress(struct sroce_qp *qp, u32 from)
 		sroce_recover_grow(qp, sroce_psn_diff(req->una, from));
 }
 
-/* Something was lost: recovery begins, with a smaller window */
+/* Something was lost, it seems: recovery begins */
 static void sroce_recover_begin(struct sroce_qp *qp)
 {
 	struct sroce_requester *req = &qp->req;
@@ -204,8 +216,19 @@ static void sroce_recover_begin(struct sroce_qp *qp)
 	if (rec->active)
 		return;
 	rec->active = true;
+	rec->cut = false;
 	rec->until = req->psn_max;
 	rec->end = req->una;
+}
+
+/* Something was lost, for certain: the window gets smaller, once for all that was under way */
+static void sroce_recover_cut(struct sroce_qp *qp)
+{
+	struct sroce_recovery *rec = &qp->req.recovery;
+
+	if (rec->cut)
+		return;
+	rec->cut = true;
 	rec->window = max(rec->window * 3 / 4, (u32)SROCE_WINDOW_MIN);
 	rec->threshold = rec->window;
 	rec->grown = 0;
@@ -329,6 +352,7 @@ void sroce_recover_nak(struct sroce_qp *qp)
 		sroce_recover_learn(qp);
 	else
 		sroce_recover_begin(qp);
+	sroce_recover_cut(qp);
 	if (sroce_recover_forgets(rec))
 		sroce_recover_all(qp);
 	else
@@ -344,7 +368,15 @@ void sroce_recover_gap(struct sroce_qp *qp)
 	if (!sroce_recover_retry(qp))
 		return;
 	sroce_recover_begin(qp);
+	sroce_recover_cut(qp);
 	sroce_recover_stretch(qp);
+}
+
+/* Is a response of its own to come, rather than an ACK, for what is missing? */
+static bool sroce_recover_responds(const struct sroce_requester *req)
+{
+	return req->ring.index != req->fresh &&
+	       sroce_wqe_is_rd_atomic(&req->wqes[req->ring.index]);
 }
 
 /**
@@ -352,8 +384,8 @@ void sroce_recover_gap(struct sroce_qp *qp)
  * @qp: RC queue pair, locked
  * @from: what was acknowledged before
  *
- * All that was under way when the loss was noticed has been answered by now, unless a
- * READ is among it: its responses take their time.
+ * All that was under way when the loss was noticed has been answered by now, unless it
+ * is a READ's turn: its responses take their time.
  */
 void sroce_recover_more(struct sroce_qp *qp, u32 from)
 {
@@ -361,7 +393,7 @@ void sroce_recover_more(struct sroce_qp *qp, u32 from)
 	struct sroce_recovery *rec = &req->recovery;
 
 	if (!rec->active || req->una == from || req->rnr_wait ||
-	    sroce_psn_diff(req->una, rec->end) < 0 || req->rd_atomic)
+	    sroce_psn_diff(req->una, rec->end) < 0 || sroce_recover_responds(req))
 		return;
 	sroce_recover_learn(qp);
 	sroce_recover_stretch(qp);
@@ -410,6 +442,7 @@ static void sroce_recover_time_up(struct sroce_qp *qp)
 		sroce_count(qp->dev, SROCE_CNT_ACK_TIMEOUT);
 		if (sroce_recover_retry(qp)) {
 			sroce_recover_begin(qp);
+			sroce_recover_cut(qp);
 			sroce_recover_all(qp);
 		}
 	}
@@ -431,16 +464,25 @@ static void sroce_recover_timer(struct timer_list *timer)
 	sroce_qp_unlock(qp);
 }
 
+/* Is something still being sent again, and not because its answers are late? */
+static bool sroce_recover_repeats(const struct sroce_requester *req)
+{
+	return req->psn != req->psn_max &&
+	       sroce_psn_diff(req->psn, req->una) < (s32)req->recovery.window;
+}
+
 /* Nothing was acknowledged since the timer fired last: send the oldest packet again */
 static void sroce_recover_probe(struct sroce_qp *qp)
 {
 	struct sroce_requester *req = &qp->req;
+	bool armed = req->armed;
 
-	if (req->una != req->recovery.seen || req->rnr_wait || req->psn != req->psn_max)
+	if (req->una != req->recovery.seen || req->rnr_wait || sroce_recover_repeats(req))
 		return;
 	req->recovery.probes++;
 	sroce_recover_begin(qp);
 	sroce_recover_stretch(qp);
+	req->armed = armed;	/* the transport timer goes on */
 }
 
 static enum hrtimer_restart sroce_recover_probe_timer(struct hrtimer *timer)
@@ -482,7 +524,7 @@ void sroce_recover_reset(struct sroce_qp *qp)
 {
 	qp->req.recovery.active = false;
 	qp->req.recovery.timing = false;
-	qp->req.recovery.probes = 0;
+	sroce_recover_unwatch_probe(&qp->req.recovery);
 	qp->req.armed = false;
 	qp->req.rnr_wait = false;
 	qp->req.gap = false;

@@ -22,6 +22,7 @@ struct sroce_qp;
  * @timed_at: when it was sent
  * @timed_jiffies: when that was; one is timed in a jiffy
  * @active: something was lost, and of what was under way then not all is acknowledged
+ * @cut: the window was made smaller for it
  * @until: PSN after what was under way then
  * @end: PSN at which sending again ends; what was never sent follows
  * @first: PSN at which it began
@@ -47,6 +48,7 @@ struct sroce_recovery {
 	ktime_t		timed_at;
 	unsigned long	timed_jiffies;
 	bool		active;
+	bool		cut;
 	u32		until;
 	u32		end;
 	u32		first;

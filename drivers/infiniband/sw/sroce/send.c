@@ -428,14 +428,21 @@ static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_sw
 	return qp->av;
 }
 
-/* A READ is requested whole, unless its PSNs are too many at once, or some are missing */
+/*
+ * A READ is requested whole, unless its PSNs are too many at once, or some are missing: a
+ * stretch that is sent again may begin within it, but never ends there, since a part would
+ * be a request of its own for a peer that did not get the whole.
+ */
 static u32 sroce_read_packets(const struct sroce_requester *req, const struct sroce_swqe *wqe,
 			      u32 index)
 {
 	u32 packets = min_t(u32, wqe->packets - index, SROCE_PSN_WINDOW);
 
-	if (sroce_send_repeats(req, req->psn))
-		packets = min_t(u32, packets, sroce_psn_diff(req->recovery.end, req->psn));
+	if (sroce_send_repeats(req, req->psn)) {
+		u32 end = req->psn == req->recovery.first ? req->recovery.end : req->psn_max;
+
+		packets = min_t(u32, packets, sroce_psn_diff(end, req->psn));
+	}
 	return packets;
 }
 
@@ -453,7 +460,11 @@ static void sroce_send_asked(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 in
 
 	if (sroce_psn_diff(asked, req->psn_asked) > 0)
 		req->psn_asked = asked;
-	wqe->repeated |= sroce_send_repeats(req, req->psn);
+	if (sroce_send_repeats(req, req->psn)) {
+		wqe->repeated = true;
+		if (sroce_psn_diff(asked, req->recovery.end) >= 0)
+			req->recovery.end = sroce_psn_add(asked, 1);
+	}
 	sroce_recover_sent(qp, req->psn);
 }
 
