@@ -9,7 +9,7 @@ import random
 import struct
 
 import roce
-from bench import (WR_READ, WR_SEND, WR_WRITE, Qp, case, check, same)
+from bench import (WR_CAS, WR_READ, WR_SEND, WR_WRITE, Qp, case, check, same)
 from roce import NAK_SEQUENCE, atomic_eth
 
 PATTERN = random.Random(9).randbytes(16384)
@@ -77,7 +77,7 @@ def order(b):
     check(p and p.operation == roce.ATOMIC_ACK and p.psn == e + 4 & 0xffffff, f'{p}, expected the other atomic')
     same('original value', p.original, 12)
     q.psn = e + 5 & 0xffffff
-    q.probe(over=[e + 4 & 0xffffff])
+    q.probe(over=[e + 1 & 0xffffff])        # never for one that has a response of its own
     same('sum', q.memory.read(8, 8), struct.pack('<Q', 19))
 
 
@@ -101,6 +101,25 @@ def parts(b):
                 (False, True): roce.READ_LAST, (True, True): roce.READ_ONLY,
             }[(i == first, i == first + count - 1)])
     q.probe()
+
+
+@case('loss: no ACK is for an atomic or a READ, whose response may be lost')
+def never_for_responses(b):
+    q = Qp(b)
+    e = q.psn
+    add = atomic_eth(q.memory.address, q.memory.rkey, 7)
+    q.send(roce.FETCH_ADD, add, psn=e + 1)
+    q.send(roce.READ_REQUEST, q.reth(8, 8), psn=e + 2)
+    q.naked(NAK_SEQUENCE, e)
+    q.send(roce.WRITE_ONLY, q.reth(8, 8), b'new new ', psn=e)
+    for operation in (roce.ATOMIC_ACK, roce.READ_ONLY):
+        p = q.next()
+        check(p and p.operation == operation, f'{p}, expected {roce.NAMES[operation]}')
+    for _ in range(3):
+        q.send(roce.WRITE_ONLY, q.reth(8, 8), b'new new ', ack=True, psn=e)
+        q.acked(e, msn=1)
+    q.psn = e + 3 & 0xffffff
+    q.probe(over=[e])
 
 
 # ------------------------------------------------------------ the device as requester
@@ -213,6 +232,106 @@ def read_gaps(b):
     q.respond(roce.READ_ONLY, psn + 5, piece(5), msn=1)
     q.completes('s')
     same('data', q.memory.read(0, 8193), PATTERN[:8193])
+
+
+def again(q, operation, psn):
+    """Expect just this packet next, which was sent before."""
+    p = q.next()
+    check(p, f'PSN {psn & 0xffffff:#x} was not sent again')
+    same(f'{p}', (p.operation, p.psn), (operation, psn & 0xffffff))
+    return p
+
+
+@case('loss: a READ within what is sent again is requested whole')
+def read_whole(b):
+    q = started(b)
+    psn = q.send_psn
+    q.post(WR_SEND, 2048, wr_id=1)
+    q.post(WR_READ, 4 * 1024, raddr=RADDR, rkey=RKEY, wr_id=2)
+    for i, operation in enumerate((roce.SEND_FIRST, roce.SEND_LAST, roce.READ_REQUEST)):
+        q.request(operation, psn + i)
+    q.nak(NAK_SEQUENCE, psn)
+    again(q, roce.SEND_FIRST, psn)
+    q.nak(NAK_SEQUENCE, psn + 1)        # keeps nothing, so it knows of no READ either
+    again(q, roce.SEND_LAST, psn + 1)
+    p = again(q, roce.READ_REQUEST, psn + 2)
+    same('RETH', (p.address, p.rkey, p.dma_length), (RADDR, RKEY, 4096))
+    q.ack(psn + 1, 1)
+    q.completes('s', wr_id=1)
+    for i, operation in enumerate((roce.READ_FIRST, roce.READ_MIDDLE, roce.READ_MIDDLE,
+                                   roce.READ_LAST)):
+        q.respond(operation, psn + 2 + i, PATTERN[i * 1024:(i + 1) * 1024], msn=2)
+    q.completes('s', wr_id=2)
+
+
+@case('loss: a READ further on does not keep what is missing before it from being sent')
+def read_behind(b):
+    q = started(b)
+    psn = q.send_psn
+    q.post(WR_SEND, 3072, wr_id=1)
+    q.post(WR_READ, 100, raddr=RADDR, rkey=RKEY, wr_id=2)
+    for i, operation in enumerate((roce.SEND_FIRST, roce.SEND_MIDDLE, roce.SEND_LAST,
+                                   roce.READ_REQUEST)):
+        q.request(operation, psn + i)
+    q.nak(NAK_SEQUENCE, psn)
+    again(q, roce.SEND_FIRST, psn)
+    q.ack(psn, 0)
+    again(q, roce.SEND_MIDDLE, psn + 1)
+    again(q, roce.SEND_LAST, psn + 2)
+
+
+@case('loss: nothing is sent beyond a request that failed, also after a repetition')
+def failed_stays(b):
+    q = started(b)
+    psn = q.send_psn
+    q.post(WR_SEND, 2048, wr_id=1)
+    q.post(WR_CAS, 16, raddr=RADDR, rkey=RKEY, wr_id=2)     # atomics are of eight bytes
+    q.post(WR_SEND, 20, wr_id=3)
+    q.request(roce.SEND_FIRST, psn)
+    q.request(roce.SEND_LAST, psn + 1)
+    q.nak(NAK_SEQUENCE, psn)
+    p = q.next()
+    while p and p.psn != psn & 0xffffff:        # the last may be asked about again
+        p = q.next()
+    check(p, 'not sent again')
+    q.ack(psn + 1, 1)
+    q.completes('s', wr_id=1)
+    q.completes('s', 'LOC_LEN_ERR', wr_id=2)
+    q.completes('s', 'WR_FLUSH_ERR', wr_id=3)
+    p = q.wire.receive(0)
+    while p and p.psn == psn + 1 & 0xffffff:
+        p = q.wire.receive(0)
+    check(not p, f'{p} was sent')
+
+
+@case('loss: when all that was sent again is lost, there is a probe')
+def blocked(b):
+    q = started(b)
+    for i in range(3):
+        q.post(WR_SEND, 10, wr_id=i)
+        q.request(roce.SEND_ONLY, q.send_psn + i)
+        q.ack(q.send_psn + i, i + 1)
+        q.completes('s', wr_id=i)
+    first = q.send_psn + 3
+    for i in range(2):                          # as much as the window allows
+        q.post(WR_WRITE, 65536, raddr=RADDR, rkey=RKEY, wr_id=10 + i)
+    sent = set()
+    while len(sent) < 128:
+        p = q.next()
+        check(p, f'{len(sent)} packets were sent')
+        sent.add(p.psn)
+    q.nak(NAK_SEQUENCE, first)                  # the window shrinks
+    q.nak(0x20 | 1, first + 4, 3)               # not ready: all of it again, as far as it goes
+    p = q.next()
+    while p and p.psn != first + 90 & 0xffffff:
+        p = q.next()
+    check(p, 'not sent again')
+    while p and p.psn != first + 4 & 0xffffff:
+        p = q.next()
+    check(p, 'no probe')
+    q.ack(first + 127, 5)
+    q.completes('s', wr_id=10)
+    q.completes('s', wr_id=11)
 
 
 @case('loss: what was acknowledged while a READ response was missing stays so')
