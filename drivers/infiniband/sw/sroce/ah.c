@@ -3,9 +3,11 @@
  * Address handles (IBA volume 1, 11.2.2).  An address vector lives in the
  * kernel; a work request names it by number.
  */
+#include <linux/if_vlan.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/inet_ecn.h>
+#include <net/route.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/uverbs_ioctl.h>
@@ -65,6 +67,41 @@ static void sroce_av_fill_ipv6(struct sroce_av *av, const struct ib_global_route
 	memcpy(&av->ip6.daddr, &grh->dgid, sizeof(av->ip6.daddr));
 }
 
+/* The service level that rdma_cm makes of a type of service: a traffic class or a VLAN priority */
+static u8 sroce_sl_of_priority(struct net_device *netdev, u32 priority)
+{
+	struct net_device *real = netdev;
+
+	if (is_vlan_dev(netdev))
+		real = vlan_dev_real_dev(netdev);
+	if (netdev_get_num_tc(real))
+		return netdev_get_prio_tc_map(real, priority);
+	if (real == netdev)
+		return 0;
+	return (vlan_dev_get_egress_qos_mask(netdev, priority) & VLAN_PRIO_MASK) >>
+	       VLAN_PRIO_SHIFT;
+}
+
+/*
+ * What queueing disciplines and VLANs classify by.  A traffic class means the priority
+ * that it means for a socket, and a service level itself, if it says more than that: one
+ * that rdma_cm has made of the traffic class has been through the map of the VLAN or of
+ * the traffic classes, through which the priority goes as well.
+ */
+static u32 sroce_av_priority(const struct sroce_av *av, u8 traffic_class)
+{
+	u32 priority = rt_tos2priority(traffic_class & ~INET_ECN_MASK);
+	struct net_device *netdev;
+	u8 known = 0;
+
+	rcu_read_lock();
+	netdev = rdma_read_gid_attr_ndev_rcu(av->sgid_attr);
+	if (!IS_ERR_OR_NULL(netdev))
+		known = sroce_sl_of_priority(netdev, priority);
+	rcu_read_unlock();
+	return av->sl && av->sl != known ? av->sl : priority;
+}
+
 /**
  * sroce_av_create - make an address vector
  * @dev: device
@@ -92,6 +129,7 @@ struct sroce_av *sroce_av_create(struct sroce_dev *dev, const struct rdma_ah_att
 	av->sgid_attr = grh->sgid_attr;
 	rdma_hold_gid_attr(av->sgid_attr);
 	av->sl = rdma_ah_get_sl(attr);
+	av->priority = sroce_av_priority(av, grh->traffic_class);
 	av->multicast = rdma_is_multicast_addr((struct in6_addr *)&grh->dgid);
 	av->v6 = !ipv6_addr_v4mapped((const struct in6_addr *)&grh->dgid);
 	if (av->v6)

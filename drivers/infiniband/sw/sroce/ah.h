@@ -26,6 +26,7 @@ struct sroce_dev;
  * @ip6: IPv6 header but for the length
  * @udp: UDP header but for length and checksum
  * @sl: service level
+ * @priority: of its frames, skb->priority
  * @lock: protects @dst, @net and @cookie
  * @dst: route, NULL when it has to be looked up
  * @net: namespace of @dst, only compared
@@ -46,6 +47,7 @@ struct sroce_av {
 	};
 	struct udphdr			udp;
 	u8				sl;
+	u32				priority;
 	spinlock_t			lock;	/* see above */
 	struct dst_entry		*dst;
 	const struct net		*net;

@@ -425,7 +425,7 @@ struct sk_buff *sroce_burst_end(struct sroce_burst *burst)
 	}
 	sroce_push_udp(skb, av);
 	sroce_push_ip(skb, av, burst->first_id);
-	skb->priority = av->sl;
+	skb->priority = av->priority;
 	skb_dst_set(skb, burst->dst);
 	sroce_av_put(av);
 	return skb;
