@@ -182,7 +182,7 @@ fi
 if wanted netns; then
 	# busy while a namespace is on its way out
 	if check "devices of their own in net namespaces" \
-		wait_for 30 rdma system set netns exclusive; then
+		wait_for "$HANG" rdma system set netns exclusive; then
 		ip netns add sr_n
 		ip link add sr_t type dummy
 		ip link set sr_t netns sr_n

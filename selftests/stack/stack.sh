@@ -269,7 +269,8 @@ fi
 
 # ------------------------------------------------ exclusive
 if wanted exclusive; then
-	if rdma system set netns exclusive >"$TMP/exclusive.out" 2>&1; then
+	# refused as long as other namespaces are there: those above go in their own time
+	if wait_for "$HANG" rdma system set netns exclusive >"$TMP/exclusive.out" 2>&1; then
 		exclusive=1
 		pair_up
 		there() { in_ns "$1" test -e "/sys/class/infiniband/$2"; }
