@@ -9,6 +9,7 @@
 
 cd "$(dirname "$0")" || exit 1
 . ./lib.sh
+. ./talkers.sh
 
 PORT=19800
 
@@ -163,6 +164,76 @@ multicast() {
 check "packets to a group are counted as such" multicast
 kill $member
 wait $member 2>/dev/null
+
+# ------------------------------------------------ bound to queue pairs
+# qp_counter FIELD: of the counter that rdma statistic shows, if there is just one
+qp_counter() {
+	on_a rdma -j statistic qp show link "$DEV_A/1" | python3 -c '
+import json, sys
+text = sys.stdin.read().strip()
+found = [c for c in json.loads(text) if c] if text else []
+if len(found) != 1:
+    sys.exit(f"{len(found)} counters: {found}")
+value = found[0][sys.argv[1]]
+print(*value if isinstance(value, list) else [value])' "$1"
+}
+no_qp_counter() { ! qp_counter cntn >/dev/null 2>"$TMP/none.out" && grep -q '^0 counters' "$TMP/none.out"; }
+
+qpn_of() {
+	on_a rdma -j resource show qp link "$DEV_A/1" | python3 -c '
+import json, sys
+print(*[q["lqpn"] for q in json.load(sys.stdin) if q.get("comm") == "ibv_rc_pingpong"])'
+}
+
+# all_of_it BEFORE...: what the queue pair counted is what the port counted since then,
+# in the core's sum and in the specification's counters
+all_of_it() {
+	echo "queue pair: $(qp_counter sent_pkts) and $(qp_counter rcvd_pkts) packets," \
+	     "port: $(($(value A hw_counters sent_pkts) - $1)), $(($(port A unicast_xmit_packets) - $2))"
+	[ "$(qp_counter sent_pkts)" -gt 0 ] &&
+		[ "$(qp_counter sent_pkts)" = $(($(value A hw_counters sent_pkts) - $1)) ] &&
+		[ "$(qp_counter sent_pkts)" = $(($(port A unicast_xmit_packets) - $2)) ] &&
+		[ "$(qp_counter rcvd_pkts)" = $(($(value A hw_counters rcvd_pkts) - $3)) ]
+}
+now() { echo "$(value A hw_counters sent_pkts) $(port A unicast_xmit_packets) $(value A hw_counters rcvd_pkts)"; }
+
+check "no queue pair has a counter of its own" no_qp_counter
+check "counters by type are switched on" on_a rdma statistic qp set link $DEV_A/1 auto type on
+# shellcheck disable=SC2046
+set -- $(now)
+if check "programs that go on talking" talkers_start; then
+	talkers_halt
+	bound() { [ -n "$(qpn_of)" ] && [ "$(qp_counter lqpn)" = "$(qpn_of)" ]; }
+	check "a new queue pair is bound to one" bound
+	check "which counts all it does, and the port's sum has it once" all_of_it "$@"
+	sent=$(value A hw_counters sent_pkts)
+	talkers_go
+	check "they end" talkers_stop
+	check "the counter went with the queue pair" no_qp_counter
+	kept() { echo "$sent, now $(value A hw_counters sent_pkts)"; [ "$(value A hw_counters sent_pkts)" -ge "$sent" ]; }
+	check "and the port keeps what it had" kept
+fi
+check "counters by type are switched off" on_a rdma statistic qp set link $DEV_A/1 auto off
+if check "programs that go on talking, again" talkers_start; then
+	talkers_halt
+	check "no queue pair is bound by itself" no_qp_counter
+	check "one is bound by its number" \
+		on_a rdma statistic qp bind link $DEV_A/1 lqpn "$(qpn_of)"
+	# shellcheck disable=SC2046
+	set -- $(now)
+	from=$(packets A)
+	talkers_go
+	check "they go on" wait_for 60 talked "$from"
+	talkers_halt
+	check "what it does from then on is counted" all_of_it "$@"
+	check "it is unbound" on_a rdma statistic qp unbind link $DEV_A/1 \
+		cntn "$(qp_counter cntn)" lqpn "$(qpn_of)"
+	check "and has none" no_qp_counter
+	sent=$(value A hw_counters sent_pkts)
+	check "the port keeps what it had" kept
+	talkers_go
+	check "they end, again" talkers_stop
+fi
 
 # ------------------------------------------------ faults
 in_ns "$NS_B" nft -f - <<-EOT || bail "nftables rules"

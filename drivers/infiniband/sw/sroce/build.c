@@ -133,6 +133,11 @@ static bool sroce_build_traced(void)
 void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroce_build *b)
 {
 	sroce_burst_seal(burst, b->packet, b->bytes);
+	/* the device's, when the burst is complete */
+	sroce_qp_count_own(qp, SROCE_CNT_SENT_PKTS, 1);
+	sroce_qp_count_own(qp, SROCE_CNT_SENT_BYTES, b->bytes);
+	if (unlikely(b->av->multicast))
+		sroce_qp_count_own(qp, SROCE_CNT_SENT_MULTICAST, 1);
 	if (sroce_build_traced())
 		sroce_build_trace(qp, b);
 }

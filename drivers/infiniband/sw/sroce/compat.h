@@ -178,6 +178,32 @@ static inline int sroce_op_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struc
 #define SROCE_OP_RESIZE_CQ	.resize_cq
 #endif
 
+/* From 6.17 on the core names the port and allocates counters with the driver's part */
+int sroce_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp);
+int sroce_counter_unbind(struct ib_qp *ibqp);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+struct sroce_rdma_counter {
+	struct rdma_counter	rdma_counter;
+};
+
+static inline int sroce_op_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
+{
+	return sroce_counter_bind(counter, ibqp);
+}
+
+static inline int sroce_op_counter_unbind(struct ib_qp *ibqp, u32 port)
+{
+	return sroce_counter_unbind(ibqp);
+}
+
+#define SROCE_COUNTER_OBJ_SIZE \
+	INIT_RDMA_OBJ_SIZE(rdma_counter, sroce_rdma_counter, rdma_counter),
+#else
+#define sroce_op_counter_bind	sroce_counter_bind
+#define sroce_op_counter_unbind	sroce_counter_unbind
+#define SROCE_COUNTER_OBJ_SIZE
+#endif
+
 /* The last arguments of reg_user_mr_dmabuf(), of which none is used */
 struct ib_mr *sroce_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
 				  int access);

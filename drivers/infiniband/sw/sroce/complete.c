@@ -57,9 +57,9 @@ static void sroce_complete_cqe(struct sroce_qp *qp, u64 wr_id, u32 wr_opcode, u3
 	    wc.opcode == IB_WC_FETCH_ADD)
 		wc.byte_len = length;
 	if (status == IB_WC_WR_FLUSH_ERR)
-		sroce_count(qp->dev, SROCE_CNT_REQ_CQE_FLUSH);
+		sroce_qp_count(qp, SROCE_CNT_REQ_CQE_FLUSH);
 	else if (status != IB_WC_SUCCESS)
-		sroce_count(qp->dev, SROCE_CNT_REQ_CQE_ERROR);
+		sroce_qp_count(qp, SROCE_CNT_REQ_CQE_ERROR);
 	sroce_qp_complete(qp, qp->ibqp.send_cq, &wc, false);
 }
 
@@ -276,7 +276,7 @@ static void sroce_implied_nak(struct sroce_qp *qp)
 	if (qp->req.gap)
 		return;
 	qp->req.gap = true;
-	sroce_count(qp->dev, SROCE_CNT_IMPLIED_NAK);
+	sroce_qp_count(qp, SROCE_CNT_IMPLIED_NAK);
 	sroce_complete_done(qp);
 	if (qp->state != IB_QPS_ERR && sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
 		sroce_recover_gap(qp);
@@ -287,11 +287,11 @@ static void sroce_rnr_nak(struct sroce_qp *qp, u8 code)
 	struct sroce_requester *req = &qp->req;
 
 	if (!req->rnr_retries) {
-		sroce_count(qp->dev, SROCE_CNT_RNR_EXCEEDED);
+		sroce_qp_count(qp, SROCE_CNT_RNR_EXCEEDED);
 		sroce_complete_fail(qp, IB_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
-	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_RCVD);
+	sroce_qp_count(qp, SROCE_CNT_RNR_NAK_RCVD);
 	if (qp->attr.rnr_retry != 7)	/* 7 is for ever */
 		req->rnr_retries--;
 	sroce_recover_later(qp, sroce_rnr_us(code));
@@ -301,16 +301,16 @@ static void sroce_nak(struct sroce_qp *qp, u8 syndrome)
 {
 	switch (syndrome) {
 	case SROCE_NAK_PSN:
-		sroce_count(qp->dev, SROCE_CNT_PACKET_SEQ_ERR);
+		sroce_qp_count(qp, SROCE_CNT_PACKET_SEQ_ERR);
 		if (sroce_psn_diff(qp->req.psn, qp->req.una) > 0)
 			sroce_recover_nak(qp);
 		break;
 	case SROCE_NAK_INVALID:
-		sroce_count(qp->dev, SROCE_CNT_REQ_REMOTE_INVALID);
+		sroce_qp_count(qp, SROCE_CNT_REQ_REMOTE_INVALID);
 		sroce_complete_fail(qp, IB_WC_REM_INV_REQ_ERR);
 		break;
 	case SROCE_NAK_ACCESS:
-		sroce_count(qp->dev, SROCE_CNT_REQ_REMOTE_ACCESS);
+		sroce_qp_count(qp, SROCE_CNT_REQ_REMOTE_ACCESS);
 		sroce_complete_fail(qp, IB_WC_REM_ACCESS_ERR);
 		break;
 	case SROCE_NAK_OPERATIONAL:

@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "address.h"
 #include "ah.h"
+#include "counter.h"
 #include "cq.h"
 #include "device.h"
 #include "dm.h"
@@ -175,6 +176,9 @@ static void sroce_dealloc_driver(struct ib_device *ibdev)
 	xa_destroy(&dev->mrs);
 	xa_destroy(&dev->mws);
 	xa_destroy(&dev->ahs);
+	WARN_ON(!xa_empty(&dev->counter_sets));
+	xa_destroy(&dev->counter_sets);
+	free_percpu(dev->bound_counters);
 	free_percpu(dev->counters);
 }
 
@@ -194,6 +198,11 @@ static const struct ib_device_ops sroce_ops_table = {
 	.alloc_ucontext = sroce_alloc_ucontext,
 	.alloc_xrcd = sroce_alloc_xrcd,
 	.attach_mcast = sroce_attach_mcast,
+	.counter_alloc_stats = sroce_counter_alloc_stats,
+	.counter_bind_qp = sroce_op_counter_bind,
+	.counter_dealloc = sroce_counter_dealloc,
+	.counter_unbind_qp = sroce_op_counter_unbind,
+	.counter_update_stats = sroce_counter_update_stats,
 	.create_ah = sroce_create_ah,
 	.create_cq = sroce_op_create_cq,
 	.create_qp = sroce_create_qp,
@@ -253,6 +262,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, sroce_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, sroce_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, sroce_xrcd, ibxrcd),
+	SROCE_COUNTER_OBJ_SIZE
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, sroce_ucontext, ibuc),
 };
 
@@ -275,6 +285,7 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->mws, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->counter_sets, XA_FLAGS_ALLOC1);
 	ibdev->node_type = RDMA_NODE_IB_CA;
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = num_possible_cpus();
@@ -314,7 +325,8 @@ static int sroce_device_create_in(struct net *net, const char *name, struct net_
 	sroce_ib_device_set_net(&dev->ibdev, net);
 	sroce_device_setup(dev, netdev);
 	dev->counters = alloc_percpu(struct sroce_counters);
-	if (!dev->counters) {
+	dev->bound_counters = alloc_percpu(struct sroce_counters);
+	if (!dev->counters || !dev->bound_counters) {
 		err = -ENOMEM;
 		goto err_dealloc;
 	}

@@ -54,6 +54,10 @@ struct sroce_qp;
  * @state: the port's state that was reported last, under rtnl
  * @rescan: lets the core look for addresses, where it does not do so by itself
  * @counters: per CPU
+ * @bound_counters: how much of it queue pairs counted that are bound to a counter of
+ *	their own
+ * @counter_sets: what these counters have, by their number
+ * @counter_next: where to look for a free one
  * @mrs: memory regions by index, RCU
  * @mr_next: where to look for a free one
  * @mws: memory windows by index, RCU
@@ -74,6 +78,9 @@ struct sroce_dev {
 	enum ib_port_state		state;
 	struct work_struct		rescan;
 	struct sroce_counters __percpu	*counters;
+	struct sroce_counters __percpu	*bound_counters;
+	struct xarray			counter_sets;
+	u32				counter_next;
 	struct xarray			mrs;
 	u32				mr_next;
 	struct xarray			mws;

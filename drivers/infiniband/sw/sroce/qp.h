@@ -307,6 +307,7 @@ struct sroce_responder {
  * @sq_drained: IB_EVENT_SQ_DRAINED was reported, or is not wanted
  * @overrun: a CQ lost a completion: the worker takes the queue pair to the error state
  * @dead: being destroyed
+ * @counters: its own, NULL when it is bound to none
  */
 struct sroce_qp {
 	struct ib_qp			ibqp;
@@ -336,11 +337,32 @@ struct sroce_qp {
 	bool				sq_drained;
 	bool				overrun;
 	bool				dead;
+	struct sroce_counters __percpu	*counters;
 };
 
 static inline struct sroce_qp *to_sqp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct sroce_qp, ibqp);
+}
+
+/* In the queue pair's own counters, if it has some; it is locked */
+static inline void sroce_qp_count_own(struct sroce_qp *qp, enum sroce_counter counter, u64 n)
+{
+	if (likely(!qp->counters))
+		return;
+	__this_cpu_add(qp->counters->value[counter], n);
+	__this_cpu_add(qp->dev->bound_counters->value[counter], n);
+}
+
+static inline void sroce_qp_count_add(struct sroce_qp *qp, enum sroce_counter counter, u64 n)
+{
+	sroce_count_add(qp->dev, counter, n);
+	sroce_qp_count_own(qp, counter, n);
+}
+
+static inline void sroce_qp_count(struct sroce_qp *qp, enum sroce_counter counter)
+{
+	sroce_qp_count_add(qp, counter, 1);
 }
 
 /* Does a response of its own answer this request, rather than any ACK behind it? */

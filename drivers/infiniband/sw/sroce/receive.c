@@ -92,7 +92,7 @@ static bool sroce_packet_parse(struct sroce_packet *packet, const struct sroce_f
 /* Counts a packet that is not taken */
 static void sroce_receive_drop(struct sroce_qp *qp, enum sroce_counter reason)
 {
-	sroce_count(qp->dev, reason);
+	sroce_qp_count(qp, reason);
 	trace_sroce_drop(qp, reason);
 }
 
@@ -168,10 +168,10 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 		return;
 	if (sroce_receive_traced())
 		sroce_receive_trace(qp, &packet);
-	sroce_count(qp->dev, SROCE_CNT_RCVD_PKTS);
-	sroce_count_add(qp->dev, SROCE_CNT_RCVD_BYTES, length);
+	sroce_qp_count(qp, SROCE_CNT_RCVD_PKTS);
+	sroce_qp_count_add(qp, SROCE_CNT_RCVD_BYTES, length);
 	if (unlikely(rdma_is_multicast_addr((struct in6_addr *)&frame->daddr)))
-		sroce_count(qp->dev, SROCE_CNT_RCVD_MULTICAST);
+		sroce_qp_count(qp, SROCE_CNT_RCVD_MULTICAST);
 	if (packet.op->flags & SROCE_OP_RESPONSE)
 		sroce_complete_packet(qp, &packet);
 	else

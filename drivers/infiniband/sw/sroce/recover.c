@@ -293,7 +293,7 @@ static bool sroce_recover_retry(struct sroce_qp *qp)
 		req->retries--;
 		return true;
 	}
-	sroce_count(qp->dev, SROCE_CNT_RETRY_EXCEEDED);
+	sroce_qp_count(qp, SROCE_CNT_RETRY_EXCEEDED);
 	ibdev_dbg(&qp->dev->ibdev, "QP %u: no answer from QP %u at PSN %u\n",
 		  qp->ibqp.qp_num, qp->attr.dest_qp_num, req->una);
 	sroce_complete_fail(qp, IB_WC_RETRY_EXC_ERR);
@@ -439,7 +439,7 @@ static void sroce_recover_time_up(struct sroce_qp *qp)
 	if (req->rnr_wait) {
 		req->rnr_wait = false;
 	} else if (req->una != req->psn_max) {
-		sroce_count(qp->dev, SROCE_CNT_ACK_TIMEOUT);
+		sroce_qp_count(qp, SROCE_CNT_ACK_TIMEOUT);
 		if (sroce_recover_retry(qp)) {
 			sroce_recover_begin(qp);
 			sroce_recover_cut(qp);

@@ -32,9 +32,9 @@ static void sroce_recv_complete(struct sroce_qp *qp, struct ib_wc *wc, bool soli
 	wc->port_num = SROCE_PORT;
 	resp->recv.valid = false;
 	if (wc->status == IB_WC_WR_FLUSH_ERR)
-		sroce_count(qp->dev, SROCE_CNT_RESP_CQE_FLUSH);
+		sroce_qp_count(qp, SROCE_CNT_RESP_CQE_FLUSH);
 	else if (wc->status != IB_WC_SUCCESS)
-		sroce_count(qp->dev, SROCE_CNT_RESP_CQE_ERROR);
+		sroce_qp_count(qp, SROCE_CNT_RESP_CQE_ERROR);
 	if (sroce_is_xrc(qp))	/* the SRQ may be gone, and its consumer with it */
 		cq = sroce_xrc_enter(qp, resp->srq_num) ? resp->xrc_srq->ibsrq.ext.cq : NULL;
 	if (cq)
@@ -118,7 +118,7 @@ static void sroce_refuse(struct sroce_qp *qp, u8 nak, enum ib_wc_status status)
 
 static void sroce_refuse_access(struct sroce_qp *qp)
 {
-	sroce_count(qp->dev, SROCE_CNT_RESP_REMOTE_ACCESS);
+	sroce_qp_count(qp, SROCE_CNT_RESP_REMOTE_ACCESS);
 	sroce_refuse(qp, SROCE_NAK_ACCESS, IB_WC_SUCCESS);
 }
 
@@ -148,7 +148,7 @@ static bool sroce_recv_need(struct sroce_qp *qp)
 		sroce_refuse(qp, SROCE_NAK_OPERATIONAL, IB_WC_LOC_QP_OP_ERR);
 		return false;
 	}
-	sroce_count(qp->dev, SROCE_CNT_RNR_NAK_SENT);
+	sroce_qp_count(qp, SROCE_CNT_RNR_NAK_SENT);
 	if (sroce_qp_is_reliable(qp))
 		sroce_nak_not_ready(resp, qp->attr.min_rnr_timer & SROCE_VALUE_MASK);
 	else
@@ -176,7 +176,7 @@ static bool sroce_recv_write(struct sroce_qp *qp, const struct sroce_packet *pac
 	int err = 0;
 
 	if ((u64)offset + length > sgl->total) {
-		sroce_count(qp->dev, SROCE_CNT_RESP_LENGTH);
+		sroce_qp_count(qp, SROCE_CNT_RESP_LENGTH);
 		sroce_refuse(qp, SROCE_NAK_INVALID, IB_WC_LOC_LEN_ERR);
 		return false;
 	}
@@ -318,7 +318,7 @@ static bool sroce_respond_write(struct sroce_qp *qp, const struct sroce_packet *
 	}
 	resp->offset = total;
 	if (packet->op->flags & SROCE_OP_START)
-		sroce_count(qp->dev, SROCE_CNT_WRITE_REQUESTS);
+		sroce_qp_count(qp, SROCE_CNT_WRITE_REQUESTS);
 	return !end || sroce_message_end(qp, packet);
 }
 
@@ -379,7 +379,7 @@ static bool sroce_respond_read(struct sroce_qp *qp, const struct sroce_packet *p
 		sroce_refuse_access(qp);
 		return false;
 	}
-	sroce_count(qp->dev, SROCE_CNT_READ_REQUESTS);
+	sroce_qp_count(qp, SROCE_CNT_READ_REQUESTS);
 	sroce_resource_add(qp, res, max(1u, DIV_ROUND_UP(length, qp->mtu)));
 	return true;
 }
@@ -413,7 +413,7 @@ static bool sroce_respond_atomic(struct sroce_qp *qp, const struct sroce_packet 
 		sroce_refuse_atomic(qp, packet, err);
 		return false;
 	}
-	sroce_count(qp->dev, SROCE_CNT_ATOMIC_REQUESTS);
+	sroce_qp_count(qp, SROCE_CNT_ATOMIC_REQUESTS);
 	res->atomic = true;
 	sroce_resource_add(qp, res, 1);
 	return true;
@@ -438,7 +438,7 @@ static bool sroce_respond_atomic_write(struct sroce_qp *qp, const struct sroce_p
 		sroce_refuse_atomic(qp, packet, err);
 		return false;
 	}
-	sroce_count(qp->dev, SROCE_CNT_ATOMIC_REQUESTS);
+	sroce_qp_count(qp, SROCE_CNT_ATOMIC_REQUESTS);
 	res->empty = true;
 	sroce_resource_add(qp, res, 1);
 	return true;
@@ -518,7 +518,7 @@ static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_pack
 	struct sroce_resource *res;
 	u32 number;
 
-	sroce_count(qp->dev, SROCE_CNT_DUPLICATE_REQUEST);
+	sroce_qp_count(qp, SROCE_CNT_DUPLICATE_REQUEST);
 	if (!(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE))) {
 		resp->ack_due = true;
 		return;
@@ -587,7 +587,7 @@ static void sroce_respond_ahead(struct sroce_qp *qp, const struct sroce_packet *
 {
 	struct sroce_responder *resp = &qp->resp;
 
-	sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
+	sroce_qp_count(qp, SROCE_CNT_OUT_OF_SEQUENCE);
 	if (!resp->not_ready &&
 	    sroce_psn_diff(packet->psn, resp->psn) < sroce_hold_ahead(qp->mtu))
 		sroce_hold_packet(&resp->hold, packet);
@@ -660,7 +660,7 @@ static void sroce_respond_uc(struct sroce_qp *qp, const struct sroce_packet *pac
 
 	if (packet->psn != resp->psn || (start && resp->message)) {
 		if (packet->psn != resp->psn)
-			sroce_count(qp->dev, SROCE_CNT_OUT_OF_SEQUENCE);
+			sroce_qp_count(qp, SROCE_CNT_OUT_OF_SEQUENCE);
 		resp->message = 0;
 	}
 	resp->psn = sroce_psn_add(packet->psn, 1);
@@ -694,7 +694,7 @@ static void sroce_respond_datagram(struct sroce_qp *qp, const struct sroce_packe
 	union rdma_network_hdr grh;
 
 	if (!sroce_qkey_ok(qp, deth)) {
-		sroce_count(qp->dev, SROCE_CNT_RCV_BAD_QKEY);
+		sroce_qp_count(qp, SROCE_CNT_RCV_BAD_QKEY);
 		return;
 	}
 	if (packet->length > ib_mtu_enum_to_int(IB_MTU_4096) || !sroce_recv_need(qp))

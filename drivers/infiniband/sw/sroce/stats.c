@@ -21,6 +21,17 @@ const char *sroce_counter_name(enum sroce_counter counter)
 	return sroce_counter_descs[counter].name;
 }
 
+static u64 sroce_counters_sum(const struct sroce_counters __percpu *from,
+			      enum sroce_counter counter)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(from, cpu)->value[counter]);
+	return sum;
+}
+
 /**
  * sroce_counter_sum - read a counter
  * @dev: device
@@ -30,12 +41,27 @@ const char *sroce_counter_name(enum sroce_counter counter)
  */
 u64 sroce_counter_sum(const struct sroce_dev *dev, enum sroce_counter counter)
 {
-	u64 sum = 0;
-	int cpu;
+	return sroce_counters_sum(dev->counters, counter);
+}
 
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(dev->counters, cpu)->value[counter]);
-	return sum;
+/**
+ * sroce_stats_fill - read all counters
+ * @stats: where to, of sroce_alloc_port_stats()
+ * @from: counters
+ * @less: to be subtracted, or NULL
+ */
+void sroce_stats_fill(struct rdma_hw_stats *stats, const struct sroce_counters __percpu *from,
+		      const struct sroce_counters __percpu *less)
+{
+	u64 sum, part;
+	int i;
+
+	for (i = 0; i < SROCE_CNT_COUNT; i++) {
+		part = less ? sroce_counters_sum(less, i) : 0;
+		sum = sroce_counters_sum(from, i);
+		stats->value[i] = sum - min(sum, part);	/* both may be changing */
+	}
+	stats->value[SROCE_CNT_COUNT] = stats->value[SROCE_CNT_ICRC_ERRORS];
 }
 
 /**
@@ -58,18 +84,16 @@ struct rdma_hw_stats *sroce_alloc_port_stats(struct ib_device *ibdev, u32 port)
  * @port: port number, 0 for the device itself, which has none
  * @index: ignored, all are read
  *
+ * Without what queue pairs count that are bound to a counter of their own: the core adds it.
  * Return: number of counters, or -EINVAL for the device itself.
  */
 int sroce_get_port_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 			 u32 port, int index)
 {
 	const struct sroce_dev *dev = to_sdev(ibdev);
-	int i;
 
 	if (!port)
 		return -EINVAL;
-	for (i = 0; i < SROCE_CNT_COUNT; i++)
-		stats->value[i] = sroce_counter_sum(dev, i);
-	stats->value[SROCE_CNT_COUNT] = stats->value[SROCE_CNT_ICRC_ERRORS];
+	sroce_stats_fill(stats, dev->counters, dev->bound_counters);
 	return ARRAY_SIZE(sroce_counter_descs);
 }

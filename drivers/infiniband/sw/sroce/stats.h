@@ -65,6 +65,8 @@ struct sroce_dev;
 
 const char *sroce_counter_name(enum sroce_counter counter);
 u64 sroce_counter_sum(const struct sroce_dev *dev, enum sroce_counter counter);
+void sroce_stats_fill(struct rdma_hw_stats *stats, const struct sroce_counters __percpu *from,
+		      const struct sroce_counters __percpu *less);
 struct rdma_hw_stats *sroce_alloc_port_stats(struct ib_device *ibdev, u32 port);
 int sroce_get_port_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 			 u32 port, int index);
