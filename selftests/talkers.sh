@@ -8,6 +8,13 @@
 
 PORT=${PORT:-19900}
 
+talker_a='' talker_b=''
+
+# stopped ones do not hear of anything else
+on_exit() {
+	kill -KILL $talker_a $talker_b
+} 2>/dev/null
+
 # packets END: how many it has sent and received; from the initial namespace, the core
 # shows counters nowhere else
 packets() {
@@ -68,6 +75,7 @@ talkers_go() {
 talkers_stop() {
 	kill -KILL $talker_a $talker_b
 	wait $talker_a $talker_b
+	talker_a='' talker_b=''
 	wait_for 30 talkers_gone
 } 2>/dev/null
 

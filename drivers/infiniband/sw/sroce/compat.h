@@ -204,6 +204,13 @@ static inline int sroce_op_counter_unbind(struct ib_qp *ibqp, u32 port)
 #define SROCE_COUNTER_OBJ_SIZE
 #endif
 
+/* Later kernels show drivers' details of SRQs too */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#define SROCE_OP_FILL_SRQ	.fill_res_srq_entry = sroce_fill_srq,
+#else
+#define SROCE_OP_FILL_SRQ
+#endif
+
 /* The last arguments of reg_user_mr_dmabuf(), of which none is used */
 struct ib_mr *sroce_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
 				  int access);

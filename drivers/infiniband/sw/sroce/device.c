@@ -23,6 +23,7 @@
 #include "pma.h"
 #include "port.h"
 #include "qp.h"
+#include "restrack.h"
 #include "ring.h"
 #include "send.h"
 #include "srq.h"
@@ -223,6 +224,10 @@ static const struct ib_device_ops sroce_ops_table = {
 	.detach_mcast = sroce_detach_mcast,
 	.disassociate_ucontext = sroce_disassociate_ucontext,
 	.enable_driver = sroce_enable_driver,
+	.fill_res_cq_entry = sroce_fill_cq,
+	.fill_res_mr_entry = sroce_fill_mr,
+	.fill_res_qp_entry = sroce_fill_qp,
+	SROCE_OP_FILL_SRQ
 	.get_dev_fw_str = sroce_get_fw_str,
 	.get_dma_mr = sroce_get_dma_mr,
 	.get_hw_stats = sroce_get_port_stats,
