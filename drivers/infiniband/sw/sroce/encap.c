@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "device.h"
 #include "encap.h"
+#include "gid.h"
 #include "icrc.h"
 
 #define SROCE_BURST_PACKETS	64	/* as many as UDP sockets allow */
@@ -119,6 +120,19 @@ static struct dst_entry *sroce_route_ipv6(const struct sroce_av *av, struct net_
 	return NULL;
 }
 
+/*
+ * The net device of the source address.  The core takes addresses back and adds them again
+ * when a bond fails over or an administrator does; a connection holds on to the old entry.
+ */
+static struct net_device *sroce_source_netdev(const struct sroce_av *av)
+{
+	struct net_device *netdev = rdma_read_gid_attr_ndev_rcu(av->sgid_attr);
+
+	if (!IS_ERR_OR_NULL(netdev))
+		return netdev;
+	return sroce_gid_netdev_of(av->dev, &av->sgid_attr->gid);
+}
+
 /* Notes whose the route is as well: its net device may be another by the time it is known */
 static struct dst_entry *sroce_route_lookup(struct sroce_av *av)
 {
@@ -126,8 +140,8 @@ static struct dst_entry *sroce_route_lookup(struct sroce_av *av)
 	struct net_device *netdev;
 
 	rcu_read_lock();
-	netdev = rdma_read_gid_attr_ndev_rcu(av->sgid_attr);
-	if (!IS_ERR_OR_NULL(netdev))
+	netdev = sroce_source_netdev(av);
+	if (netdev)
 		dst = av->v6 ? sroce_route_ipv6(av, netdev) : sroce_route_ipv4(av, netdev);
 	av->net = dst ? dev_net(netdev) : NULL;
 	rcu_read_unlock();
