@@ -179,6 +179,46 @@ perf "inline" 4 "$N" 64 ib_send_lat -I 64 -s 64
 perf "UC inline" 4 "$N" 64 ib_send_lat -I 64 -s 64 -c UC
 perf "UD inline" 4 "$N" 64 ib_send_lat -I 64 -s 64 -c UD
 
+# XRC, which the stock provider does not have.
+if [ "$PROVIDER" != rxe ]; then
+	for t in ib_write ib_read ib_send; do
+		perf "XRC" 4 "$N" 65536 ${t}_bw -c XRC
+		perf "XRC" 6 "$N" 2 ${t}_lat -c XRC
+	done
+	for t in FETCH_AND_ADD CMP_AND_SWAP; do
+		perf "XRC $t" 4 "$N" 8 ib_atomic_bw -c XRC -A $t
+	done
+	perf "XRC 4 queue pairs" 4 "$N" 16384 ib_send_bw -c XRC -q 4 -s 16384
+	perf "XRC bidirectional" 4 "$N" 65536 ib_write_bw -c XRC -b
+fi
+
+# perf_with OPTION: every operation with it, where this perftest has it
+perf_with() {
+	local t
+
+	if ! ib_write_bw --help 2>&1 | grep -qE -- "$1( |\$)"; then
+		skip "ib_write_bw $1" "this perftest has no $1"
+		return
+	fi
+	for t in ib_write ib_read ib_send; do
+		perf "$1" 4 "$N" 65536 ${t}_bw "$1"
+		perf "$1" 6 "$N" 2 ${t}_lat "$1"
+	done
+	# perftest refuses atomics on demand
+	[ "$1" = --odp ] || perf "$1" 4 "$N" 8 ib_atomic_bw "$1"
+}
+
+# Memory on demand, huge pages, and the older of the two ways to post.
+perf_with --odp
+huge_pages=$(sysctl -n vm.nr_hugepages)
+on_exit() { sysctl -qw vm.nr_hugepages="$huge_pages"; }
+sysctl -qw vm.nr_hugepages=16
+perf_with --use_hugepages
+on_exit
+perf_with --use_old_post_send
+perf "UD --use_old_post_send" 4 "$N" 1024 ib_send_bw --use_old_post_send -c UD -s 1024
+perf "UC --use_old_post_send" 4 "$N" 65536 ib_write_bw --use_old_post_send -c UC
+
 # By time.
 perf "for 2 seconds" 4 "$N" 65536 ib_write_bw -D 2
 perf "for 2 seconds" 4 "$N" 65536 ib_send_bw -D 2

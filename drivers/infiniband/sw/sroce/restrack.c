@@ -149,8 +149,8 @@ int sroce_fill_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 
 	flags = sroce_ring_lock(&cq->ring, &cq->lock);
 	sroce_number(&d, "size", sroce_ring_size(&cq->ring));
-	sroce_number(&d, "waiting",
-		     sroce_ring_distance(&cq->ring, sroce_ring_consumer(&cq->ring), cq->ring.index));
+	sroce_number(&d, "waiting", sroce_ring_distance(&cq->ring, sroce_ring_consumer(&cq->ring),
+							cq->ring.index));
 	sroce_word(&d, "notify", sroce_cq_armed(cq));
 	sroce_number(&d, "moderate_count", cq->moderate_count);
 	sroce_number(&d, "moderate_us", cq->moderate_us);
