@@ -74,6 +74,25 @@ static void wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remot
 	}
 }
 
+/* Moves nothing; the length is that of what the peer is to make visible or persistent */
+static void wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t length,
+		     uint8_t type, uint8_t level)
+{
+	struct sroce_send_wqe *wqe = wr_begin(ibv, IBV_WR_FLUSH);
+
+	if (unlikely(!wqe))
+		return;
+	if (unlikely(length > UINT32_MAX && level == IBV_FLUSH_RANGE)) {
+		qp_ex_to_sqp(ibv)->sq.err = EINVAL;
+		return;
+	}
+	wqe->wr.wr.flush.remote_addr = remote_addr;
+	wqe->data.length = length;
+	wqe->wr.wr.flush.rkey = rkey;
+	wqe->wr.wr.flush.type = type;
+	wqe->wr.wr.flush.level = level;
+}
+
 static void wr_atomic(struct ibv_qp_ex *ibv, uint32_t opcode, uint32_t rkey,
 		      uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
 {
@@ -191,7 +210,8 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 #define OPS_LOCAL	(IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define OPS_RC		(OPS_SEND | OPS_WRITE | OPS_LOCAL | IBV_QP_EX_WITH_SEND_WITH_INV | \
 			 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
-			 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE)
+			 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | \
+			 IBV_QP_EX_WITH_ATOMIC_WRITE)
 
 /**
  * sroce_qp_ex_supports - can a queue pair of this type build these?
@@ -248,6 +268,7 @@ static void fill_builders(struct ibv_qp_ex *ibv, uint64_t ops)
 	FILL(BIND_MW, wr_bind_mw);
 	FILL(SEND_WITH_INV, wr_send_inv);
 	FILL(ATOMIC_WRITE, wr_atomic_write);
+	FILL(FLUSH, wr_flush);
 #undef FILL
 }
 
@@ -309,7 +330,8 @@ int sroce_qp_ex_finish(struct sroce_qp *qp, enum ibv_qp_type type, uint64_t ops,
 		*mask_at(qp, n) = 0;
 	if (!wanted)
 		return 0;
-	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE && place == 0)
+	if ((ops & IBV_QP_EX_WITH_ATOMIC_WRITE && place == 0) ||
+	    (ops & IBV_QP_EX_WITH_FLUSH && place <= 1))
 		return EOPNOTSUPP;
 	*mask_at(qp, place) |= VERBS_QP_EX;
 	fill_setters(ibv, type);

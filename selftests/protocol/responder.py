@@ -6,7 +6,7 @@ import struct
 
 import roce
 from bench import (ALL_ACCESS, ERR, INIT, LOCAL_WRITE, QPT_RC, REMOTE_ATOMIC, REMOTE_READ,
-                   REMOTE_WRITE, RTR, Memory, Qp, case, check, same)
+                   REMOTE_WRITE, RTR, Memory, Qp, Skipped, Wrong, case, check, same)
 from roce import (NAK_ACCESS, NAK_INVALID, NAK_OPERATION, NAK_SEQUENCE, aeth, atomic_eth,
                   reth)
 
@@ -332,6 +332,57 @@ def duplicate_atomics(b):
     same('original value, replayed', q.request(roce.ATOMIC_ACK, psn).original, before)
     same('value after', word(q), after)
     q.probe()
+
+
+FLUSH_GLOBAL, FLUSH_PERSISTENT = 1 << 8, 1 << 9
+
+
+def flush_memory(b):
+    """A region that grants FLUSH to global visibility."""
+    try:
+        return Memory(b.agent, 4096, LOCAL_WRITE | FLUSH_GLOBAL)
+    except Wrong as e:
+        raise Skipped(f'regions cannot grant FLUSH: {e}') from e
+
+
+@case('RC: FLUSH is answered like a READ of nothing, and again when repeated', families=(4, 6))
+def flush(b):
+    memory = flush_memory(b)
+    q = Qp(b, access=ALL_ACCESS | FLUSH_GLOBAL)
+    for n, headers in enumerate([
+            roce.feth(1) + reth(memory.address + 96, memory.rkey, 4000),
+            roce.feth(1) + reth(memory.address + 4096, memory.rkey, 0),
+            roce.feth(1, 1) + reth(5, memory.rkey, 0xffffffff)], 1):
+        psn = q.send(roce.FLUSH, headers, ack=True)
+        for _ in range(2):
+            p = q.request(roce.READ_ONLY, psn)
+            same('payload', p.payload, b'')
+            same('syndrome, MSN', (p.syndrome >> 5, p.msn), (0, n))
+            q.send(roce.FLUSH, headers, ack=True, psn=psn)
+        q.request(roce.READ_ONLY, psn)
+    q.probe()
+
+
+def refused_flush(name, syndrome, kind, level=0, access=ALL_ACCESS | FLUSH_GLOBAL, payload=b'',
+                  offset=0):
+    """A FLUSH that is refused."""
+    @case(f'RC: FLUSH is refused: {name}')
+    def body(b):
+        memory = flush_memory(b)
+        q = Qp(b, access=access)
+        psn = q.send(roce.FLUSH, roce.feth(kind, level) +
+                     reth(memory.address + offset, memory.rkey, 4096), payload, ack=True)
+        q.naked(syndrome, psn)
+        q.becomes(ERR)
+
+
+refused_flush('no type', NAK_INVALID, 0)
+refused_flush('reserved type', NAK_INVALID, 5)
+refused_flush('reserved level', NAK_INVALID, 1, 2)
+refused_flush('the queue pair does not grant it', NAK_INVALID, 1, access=ALL_ACCESS)
+refused_flush('past the end', NAK_ACCESS, 1, offset=1)
+refused_flush('persistence, which the region does not grant', NAK_ACCESS, 2,
+              access=ALL_ACCESS | FLUSH_GLOBAL | FLUSH_PERSISTENT)
 
 
 @case('RC: a duplicate atomic that is too old is not done again')

@@ -22,6 +22,7 @@ READ_REQUEST = 12
 READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY = 13, 14, 15, 16
 ACK, ATOMIC_ACK, CMP_SWAP, FETCH_ADD = 17, 18, 19, 20
 SEND_LAST_INV, SEND_ONLY_INV = 22, 23
+FLUSH = 28
 CNP = 0x81
 
 NAMES = {
@@ -32,6 +33,7 @@ NAMES = {
     14: 'READ Response Middle', 15: 'READ Response Last', 16: 'READ Response Only',
     17: 'Acknowledge', 18: 'ATOMIC Acknowledge', 19: 'CmpSwap', 20: 'FetchAdd',
     22: 'SEND Last with Invalidate', 23: 'SEND Only with Invalidate',
+    28: 'FLUSH',
 }
 
 # Extension headers by operation, in order: name and length.
@@ -41,9 +43,10 @@ HEADERS = {
     READ_REQUEST: ['reth'], READ_FIRST: ['aeth'], READ_LAST: ['aeth'], READ_ONLY: ['aeth'],
     ACK: ['aeth'], ATOMIC_ACK: ['aeth', 'atomicack'], CMP_SWAP: ['atomic'],
     FETCH_ADD: ['atomic'], SEND_LAST_INV: ['ieth'], SEND_ONLY_INV: ['ieth'],
+    FLUSH: ['feth', 'reth'],
 }
 LENGTHS = {'immdt': 4, 'reth': 16, 'aeth': 4, 'atomicack': 8, 'atomic': 28, 'ieth': 4,
-           'deth': 8}
+           'deth': 8, 'feth': 4}
 
 # AETH syndromes (IBA table 43)
 NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATION = 0x60, 0x61, 0x62, 0x63
@@ -62,6 +65,11 @@ def reth(address, rkey, length):
 def atomic_eth(address, rkey, swap_or_add, compare=0):
     """Atomic extended transport header."""
     return struct.pack('!QIQQ', address, rkey, swap_or_add, compare)
+
+
+def feth(kind, level=0):
+    """FLUSH extended transport header."""
+    return struct.pack('!I', kind | level << 4)
 
 
 def aeth(syndrome, msn):

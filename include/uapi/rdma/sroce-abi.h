@@ -166,7 +166,7 @@ struct sroce_send_wr {
 		} mw;
 		struct {
 			__aligned_u64	remote_addr;
-			__u32		length;
+			__u32		reserved;	/* the length is that of the data */
 			__u32		rkey;
 			__u8		type;
 			__u8		level;

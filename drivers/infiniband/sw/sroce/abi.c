@@ -8,6 +8,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 #include <rdma/sroce-abi.h>
+#include "compat.h"
 
 #define SAME_SIZE(ours, theirs) \
 	static_assert(sizeof(struct ours) == sizeof(struct theirs))
@@ -33,6 +34,11 @@ SAME_PLACE(sroce_send_wr, wr.mw.access, rxe_send_wr, wr.mw.access);
 SAME_PLACE(sroce_send_wr, wr.rdma.rkey, rxe_send_wr, wr.rdma.rkey);
 SAME_PLACE(sroce_send_wr, wr.atomic.swap, rxe_send_wr, wr.atomic.swap);
 SAME_PLACE(sroce_send_wr, wr.atomic.rkey, rxe_send_wr, wr.atomic.rkey);
+#ifdef SROCE_KERNEL_HAS_FLUSH
+SAME_PLACE(sroce_send_wr, wr.flush.rkey, rxe_send_wr, wr.flush.rkey);
+SAME_PLACE(sroce_send_wr, wr.flush.type, rxe_send_wr, wr.flush.type);
+SAME_PLACE(sroce_send_wr, wr.flush.level, rxe_send_wr, wr.flush.level);
+#endif
 SAME_PLACE(sroce_send_wr, wr.ud.remote_qkey, rxe_send_wr, wr.ud.remote_qkey);
 SAME_PLACE(sroce_send_wr, wr.ud.ah_num, rxe_send_wr, wr.ud.ah_num);
 SAME_SIZE(sroce_send_wqe, rxe_send_wqe);

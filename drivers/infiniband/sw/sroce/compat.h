@@ -286,7 +286,20 @@ static inline struct ib_mr *sroce_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset,
 	(ODP_READ_ALLOWED_BIT | ((write) ? ODP_WRITE_ALLOWED_BIT : 0))
 #endif
 
-/* Atomic write is known to the kernel from 6.2 on, to user space by these numbers */
+/*
+ * Atomic write and FLUSH are known to the kernel from 6.2 on, to user space by these
+ * numbers.  An older one does not let regions grant FLUSH.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define SROCE_KERNEL_HAS_FLUSH
+#define SROCE_DEVICE_FLUSH	(IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_FLUSH_PERSISTENT)
+#else
+#define SROCE_DEVICE_FLUSH	0
+#endif
+#define SROCE_WR_FLUSH			14
+#define SROCE_WC_FLUSH			((enum ib_wc_opcode)8)
+#define SROCE_ACCESS_FLUSH_GLOBAL	BIT(8)
+#define SROCE_ACCESS_FLUSH_PERSISTENT	BIT(9)
 #define SROCE_WR_ATOMIC_WRITE		15
 #define SROCE_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)
 #define SROCE_DEVICE_ATOMIC_WRITE	BIT_ULL(40)

@@ -33,6 +33,7 @@ static const enum ib_wc_opcode sroce_wc_opcodes[] = {
 	[IB_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
 	[IB_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
 	[IB_WR_REG_MR]			= IB_WC_REG_MR,
+	[SROCE_WR_FLUSH]		= SROCE_WC_FLUSH,
 	[SROCE_WR_ATOMIC_WRITE]		= SROCE_WC_ATOMIC_WRITE,
 	[IB_WR_BIND_MW]		= IB_WC_BIND_MW,
 };
@@ -440,9 +441,9 @@ static void sroce_complete_atomic(struct sroce_qp *qp, struct sroce_swqe *wqe,
 	sroce_response_done(qp, wqe);
 }
 
-/* Answered like a READ of nothing */
-static void sroce_complete_atomic_write(struct sroce_qp *qp, struct sroce_swqe *wqe,
-					const struct sroce_packet *packet)
+/* An atomic write or a FLUSH: answered like a READ of nothing */
+static void sroce_complete_empty(struct sroce_qp *qp, struct sroce_swqe *wqe,
+				 const struct sroce_packet *packet)
 {
 	if (packet->length || !(packet->op->flags & SROCE_OP_START) ||
 	    !(packet->op->flags & SROCE_OP_END)) {
@@ -463,8 +464,9 @@ static void sroce_complete_expected(struct sroce_qp *qp, const struct sroce_pack
 		return;
 	if (wqe->state == SROCE_WQE_SENDING && wqe->opcode == IB_WR_RDMA_READ && read)
 		sroce_complete_read(qp, wqe, packet);
-	else if (wqe->state == SROCE_WQE_SENDING && wqe->opcode == SROCE_WR_ATOMIC_WRITE && read)
-		sroce_complete_atomic_write(qp, wqe, packet);
+	else if (wqe->state == SROCE_WQE_SENDING && read &&
+		 (wqe->opcode == SROCE_WR_ATOMIC_WRITE || wqe->opcode == SROCE_WR_FLUSH))
+		sroce_complete_empty(qp, wqe, packet);
 	else if (wqe->state == SROCE_WQE_SENDING && !read &&
 		 (wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 		  wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD))

@@ -76,7 +76,7 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B |
-				 SROCE_DEVICE_ATOMIC_WRITE;
+				 SROCE_DEVICE_ATOMIC_WRITE | SROCE_DEVICE_FLUSH;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = SROCE_MAX_SGE;
 	attr->max_recv_sge = SROCE_MAX_SGE;

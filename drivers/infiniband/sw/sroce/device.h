@@ -8,6 +8,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/sroce-abi.h>
+#include "compat.h"
 #include "stats.h"
 #include "wire.h"
 
@@ -40,6 +41,13 @@
 /* On demand, with the core's help if the kernel has it */
 #define SROCE_ACCESS_DEMAND \
 	(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? IB_ACCESS_ON_DEMAND : 0)
+
+/* FLUSH of memory: of a kernel user's, there is no need */
+#define SROCE_ACCESS_FLUSH	(SROCE_ACCESS_FLUSH_GLOBAL | SROCE_ACCESS_FLUSH_PERSISTENT)
+
+/* What can be granted to a queue pair's peer, and by a region of user memory */
+#define SROCE_ACCESS_GRANTED \
+	(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_DEMAND | SROCE_ACCESS_FLUSH)
 
 struct sroce_qp;
 

@@ -230,7 +230,7 @@ static u32 headers_of(u16 flags)
 {
 	bool request = !(flags & SROCE_OP_RESPONSE);
 
-	return (flags & SROCE_OP_RETH ? 16 : 0) +
+	return (flags & SROCE_OP_RETH ? 16 : 0) + (flags & SROCE_OP_FLUSH ? 4 : 0) +
 	       (flags & SROCE_OP_ATOMIC_ETH && request ? 28 : 0) +
 	       (flags & SROCE_OP_AETH ? 4 : 0) +
 	       (flags & SROCE_OP_ATOMIC_AETH ? 8 : 0) +
@@ -239,14 +239,14 @@ static u32 headers_of(u16 flags)
 
 static void opcode_table(struct kunit *test)
 {
-	static const u32 reserved = BIT(0x15) | GENMASK(0x1c, 0x18) | BIT(0x1e) | BIT(0x1f);
+	static const u32 reserved = BIT(0x15) | GENMASK(0x1b, 0x18) | BIT(0x1e) | BIT(0x1f);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(sroce_ops); i++) {
 		const struct sroce_op *op = &sroce_ops[i];
 		u32 kinds = !!(op->flags & SROCE_OP_SEND) + !!(op->flags & SROCE_OP_WRITE) +
 			    !!(op->flags & SROCE_OP_READ) + !!(op->flags & SROCE_OP_ATOMIC) +
-			    !!(op->flags & SROCE_OP_ATOMIC_WRITE);
+			    !!(op->flags & SROCE_OP_ATOMIC_WRITE) + !!(op->flags & SROCE_OP_FLUSH);
 
 		KUNIT_EXPECT_EQ_MSG(test, !op->flags, !!(reserved & BIT(i)), "opcode %#x", i);
 		KUNIT_EXPECT_EQ_MSG(test, op->eth, headers_of(op->flags), "opcode %#x", i);

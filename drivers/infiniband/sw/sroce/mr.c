@@ -5,6 +5,8 @@
  * a byte moves.
  */
 #include <linux/atomic.h>
+#include <linux/ioport.h>
+#include <linux/libnvdimm.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -136,6 +138,19 @@ static int sroce_mr_fill_user(struct sroce_mr *mr)
 	return 0;
 }
 
+/* Is all of it persistent memory?  Nothing else can be flushed to persistence. */
+static bool sroce_mr_is_persistent(const struct sroce_mr *mr)
+{
+	u32 i;
+
+	for (i = 0; i < mr->num_chunks; i++)
+		if (region_intersects(virt_to_phys(mr->chunks[i]), (size_t)1 << mr->shift,
+				      IORESOURCE_MEM, IORES_DESC_PERSISTENT_MEMORY) !=
+		    REGION_INTERSECTS)
+			return false;
+	return true;
+}
+
 /* An unpublished region of user memory that is not pinned */
 static struct sroce_mr *sroce_mr_on_demand(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 					   int access)
@@ -143,8 +158,8 @@ static struct sroce_mr *sroce_mr_on_demand(struct ib_pd *pd, u64 start, u64 leng
 	struct sroce_mr *mr;
 	int err;
 
-	if (access & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_DEMAND) ||
-	    access & (IB_ACCESS_MW_BIND | IB_ZERO_BASED))
+	if (access & ~SROCE_ACCESS_GRANTED ||
+	    access & (IB_ACCESS_MW_BIND | IB_ZERO_BASED | SROCE_ACCESS_FLUSH_PERSISTENT))
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = sroce_mr_new(pd, SROCE_MR_ODP, access);
 	if (!mr)
@@ -169,7 +184,7 @@ static struct sroce_mr *sroce_mr_user(struct ib_pd *pd, u64 start, u64 length, u
 
 	if (access & IB_ACCESS_ON_DEMAND)
 		return sroce_mr_on_demand(pd, start, length, iova, access);
-	if (access & ~SROCE_ACCESS_SUPPORTED)
+	if (access & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_FLUSH))
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = sroce_mr_new(pd, SROCE_MR_USER, access);
 	if (!mr)
@@ -186,6 +201,10 @@ static struct sroce_mr *sroce_mr_user(struct ib_pd *pd, u64 start, u64 length, u
 	err = sroce_mr_fill_user(mr);
 	if (err)
 		goto err_free;
+	if (access & SROCE_ACCESS_FLUSH_PERSISTENT && !sroce_mr_is_persistent(mr)) {
+		err = -EINVAL;
+		goto err_free;
+	}
 	return mr;
 
 err_free:
@@ -203,7 +222,8 @@ err_free:
  * @udata: nothing in it
  *
  * Return: the region, or an ERR_PTR: -EOPNOTSUPP for an access flag that the
- * device does not have, else what pinning said.
+ * device does not have, -EINVAL for persistence of memory that is not persistent, else
+ * what pinning said.
  */
 struct ib_mr *sroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 				struct ib_udata *udata)
@@ -238,7 +258,7 @@ struct ib_mr *sroce_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm
 	struct sroce_mr *mr;
 	int err = -ENOMEM;
 
-	if (attr->access_flags & ~SROCE_ACCESS_SUPPORTED)
+	if (attr->access_flags & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_FLUSH_GLOBAL))
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = sroce_mr_new(pd, SROCE_MR_DM, attr->access_flags);
 	if (!mr)
@@ -340,9 +360,9 @@ static struct sroce_mr *sroce_mr_changed(struct sroce_mr *old, int flags, u64 st
 		return sroce_mr_user(pd, start, length, iova, access);
 	if (old->odp)	/* its pages are where they are */
 		return sroce_mr_user(pd, sroce_odp_start(old), old->length, old->iova, access);
-	/* pinned for reading only, or another kind of address: pin anew */
-	if ((write && !umem->writable) ||
-	    (access ^ old->access) & (IB_ZERO_BASED | IB_ACCESS_ON_DEMAND))
+	/* pinned for reading only, another kind of address, or to be looked at: pin anew */
+	if ((write && !umem->writable) || (access ^ old->access) &
+	    (IB_ZERO_BASED | IB_ACCESS_ON_DEMAND | SROCE_ACCESS_FLUSH_PERSISTENT))
 		return sroce_mr_user(pd, umem->address, old->length, old->iova, access);
 	return sroce_mr_same_pages(old, pd, access);
 }
@@ -372,7 +392,7 @@ struct ib_mr *sroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = old->access;
-	if (access & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_DEMAND))
+	if (access & ~SROCE_ACCESS_GRANTED)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = sroce_mr_changed(old, flags, start, length, iova, access, pd);
 	if (IS_ERR(mr))
@@ -570,7 +590,9 @@ static bool sroce_mr_allows(const struct sroce_mr *mr, struct ib_pd *pd, u32 key
 static __always_inline int sroce_mr_act_checked(const struct sroce_mr *mr,
 						const struct sroce_access *a, sroce_act *act)
 {
-	if (!sroce_mr_allows(mr, a->pd, a->key, a->va, a->length, a->access))
+	u64 va = unlikely(a->whole) ? mr->iova : a->va;
+
+	if (!sroce_mr_allows(mr, a->pd, a->key, va, a->whole ? 0 : a->length, a->access))
 		return -EACCES;
 	return act(mr, a);
 }
@@ -671,6 +693,9 @@ static int sroce_mr_move(const struct sroce_mr *mr, const struct sroce_access *a
 			return PTR_ERR(mem);
 		n = min_t(u64, length, run);
 		sroce_move(mem, buf, n, a->access);
+		if (unlikely(mr->access & SROCE_ACCESS_FLUSH_PERSISTENT) &&
+		    sroce_access_writes(a->access))
+			arch_wb_cache_pmem(mem, n);
 		va += n;
 		buf += n;
 		length -= n;
@@ -731,6 +756,36 @@ int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 le
 	return length ? sroce_mr_act(qp->dev, &a, sroce_mr_move) : 0;
 }
 
+static int sroce_mr_flush_act(const struct sroce_mr *mr, const struct sroce_access *a)
+{
+	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
+		pmem_wmb();
+	smp_mb();
+	return 0;
+}
+
+/**
+ * sroce_mr_flush - have what peers wrote visible to all, or persistent
+ * @qp: queue pair
+ * @rkey: key
+ * @va: address
+ * @length: bytes
+ * @whole: all of the region, whatever @va and @length say
+ * @access: SROCE_ACCESS_FLUSH_*
+ *
+ * Context: any.  Return: 0 or -EACCES.
+ */
+int sroce_mr_flush(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, bool whole,
+		   int access)
+{
+	const struct sroce_access a = {
+		.pd = sroce_qp_memory_pd(qp), .qpn = qp->ibqp.qp_num,
+		.key = rkey, .va = va, .length = length, .whole = whole, .access = access,
+	};
+
+	return sroce_mr_act(qp->dev, &a, sroce_mr_flush_act);
+}
+
 static u64 sroce_atomic_word(atomic64_t *word, bool compare, u64 compare_with, u64 swap_add)
 {
 	if (compare)
@@ -754,6 +809,8 @@ static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_acc
 	if (!IS_ALIGNED(a->va, sizeof(u64)) || !IS_ALIGNED((uintptr_t)mem, sizeof(u64)))
 		return -EINVAL;
 	*(u64 *)a->buf = sroce_atomic_word(mem, a->compare, a->compare_with, a->swap_add);
+	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
+		arch_wb_cache_pmem(mem, sizeof(u64));
 	return 0;
 }
 
@@ -801,6 +858,8 @@ static int sroce_mr_atomic_write_act(const struct sroce_mr *mr, const struct sro
 		return -EINVAL;
 	/* whoever sees it sees what was written before */
 	atomic64_set_release((atomic64_t *)mem, a->swap_add);
+	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
+		arch_wb_cache_pmem(mem, sizeof(u64));
 	return 0;
 }
 

@@ -82,6 +82,7 @@ struct sroce_mr {
  * @va: address
  * @length: bytes
  * @ahead: bytes from @va on that are about to be accessed, if that is more
+ * @whole: all of the region is accessed, whatever @va and @length say
  * @access: permission needed
  * @buf: what is moved
  * @compare: for an atomic, compare and swap
@@ -95,6 +96,7 @@ struct sroce_access {
 	u64		va;
 	u64		length;
 	u64		ahead;
+	bool		whole;
 	int		access;
 	void		*buf;
 	bool		compare;
@@ -147,6 +149,8 @@ int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 le
 int sroce_mr_atomic(const struct sroce_qp *qp, u32 rkey, u64 va, bool compare,
 		    u64 compare_with, u64 swap_add, u64 *original);
 int sroce_mr_atomic_write(const struct sroce_qp *qp, u32 rkey, u64 va, u64 value);
+int sroce_mr_flush(const struct sroce_qp *qp, u32 rkey, u64 va, u64 length, bool whole,
+		   int access);
 int sroce_sgl_copy(struct sroce_dev *dev, struct ib_pd *pd, struct sroce_sgl *sgl,
 		   u32 offset, void *buf, u32 length, int access);
 int sroce_sgl_load(struct sroce_sgl *sgl, u32 max, const struct sroce_sge *from, u32 num);

@@ -718,7 +718,7 @@ static int sroce_qp_check_attr(struct sroce_qp *qp, const struct ib_qp_attr *att
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > sroce_port_mtu(dev)))
 		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS &&
-	    attr->qp_access_flags & ~(SROCE_ACCESS_SUPPORTED | SROCE_ACCESS_DEMAND))
+	    attr->qp_access_flags & ~SROCE_ACCESS_GRANTED)
 		return -EINVAL;
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > SROCE_MAX_RD_ATOMIC)
 		return -EINVAL;

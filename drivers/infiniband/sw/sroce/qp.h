@@ -68,6 +68,8 @@ enum sroce_swqe_state {
  * @imm: immediate data, as it is on the wire, or the key to be invalidated
  * @compare_add: operands of an atomic
  * @swap: likewise
+ * @flush_length: bytes that a FLUSH is about
+ * @feth: what it does, as on the wire
  * @mr: region of a fast registration
  * @access: its permissions
  * @bind: operands of a memory window bind
@@ -91,6 +93,10 @@ struct sroce_swqe {
 		struct {
 			u64		compare_add;
 			u64		swap;
+		};
+		struct {
+			u32		flush_length;
+			u32		feth;
 		};
 		struct {
 			struct ib_mr	*mr;
@@ -192,7 +198,7 @@ struct sroce_span {
 /**
  * struct sroce_resource - a READ or atomic that we respond to (9.7.7, 9.4.5)
  * @atomic: which of both
- * @empty: an atomic write: answered like a READ of nothing
+ * @empty: an atomic write or a FLUSH: answered like a READ of nothing
  * @pending: there is something to send
  * @again: what is pending was sent before
  * @first_psn: PSN of the request
@@ -370,7 +376,7 @@ static inline bool sroce_wqe_is_rd_atomic(const struct sroce_swqe *wqe)
 {
 	return wqe->opcode == IB_WR_RDMA_READ || wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == IB_WR_ATOMIC_FETCH_AND_ADD ||
-	       wqe->opcode == SROCE_WR_ATOMIC_WRITE;
+	       wqe->opcode == SROCE_WR_ATOMIC_WRITE || wqe->opcode == SROCE_WR_FLUSH;
 }
 
 static inline bool sroce_qp_is_datagram(const struct sroce_qp *qp)

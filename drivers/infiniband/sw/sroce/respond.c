@@ -444,6 +444,42 @@ static bool sroce_respond_atomic_write(struct sroce_qp *qp, const struct sroce_p
 	return true;
 }
 
+static int sroce_flush_access(u32 type)
+{
+	return (type & SROCE_FLUSH_GLOBAL ? SROCE_ACCESS_FLUSH_GLOBAL : 0) |
+	       (type & SROCE_FLUSH_PERSISTENT ? SROCE_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/*
+ * What was written before becomes visible to all, or persistent (annex A19).  Requests
+ * are executed in their order, and what they wrote to persistent memory has left the
+ * caches then (sroce_mr_move()): all that remains is a barrier.
+ */
+static bool sroce_respond_flush_memory(struct sroce_qp *qp, const struct sroce_packet *packet)
+{
+	const struct sroce_feth *feth = packet->eth;
+	const struct sroce_reth *reth = (const void *)(feth + 1);
+	struct sroce_resource *res = sroce_resource_new(qp);
+	u32 what = be32_to_cpu(feth->what);
+	u32 type = what & SROCE_FETH_TYPE_MASK;
+	u32 level = (what & SROCE_FETH_LEVEL_MASK) >> SROCE_FETH_LEVEL_SHIFT;
+	int access = sroce_flush_access(type);
+
+	if (!res || !type || type & ~SROCE_FLUSH_TYPES || level > SROCE_FLUSH_MR ||
+	    access & ~qp->attr.qp_access_flags) {
+		sroce_refuse_invalid(qp);
+		return false;
+	}
+	if (sroce_mr_flush(qp, be32_to_cpu(reth->rkey), be64_to_cpu(reth->va),
+			   be32_to_cpu(reth->length), level == SROCE_FLUSH_MR, access)) {
+		sroce_refuse_access(qp);
+		return false;
+	}
+	res->empty = true;
+	sroce_resource_add(qp, res, 1);
+	return true;
+}
+
 /* The resource that a repeated request is about, and its number */
 static struct sroce_resource *sroce_resource_find(struct sroce_qp *qp, u32 psn, bool atomic,
 						  u32 *number)
@@ -519,12 +555,12 @@ static void sroce_respond_duplicate(struct sroce_qp *qp, const struct sroce_pack
 	u32 number;
 
 	sroce_qp_count(qp, SROCE_CNT_DUPLICATE_REQUEST);
-	if (!(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE))) {
+	if (!(packet->op->flags & SROCE_OP_ANSWERED)) {
 		resp->ack_due = true;
 		return;
 	}
 	res = sroce_resource_find(qp, packet->psn, atomic, &number);
-	if (!res || res->empty != !!(packet->op->flags & SROCE_OP_ATOMIC_WRITE))
+	if (!res || res->empty != !!(packet->op->flags & (SROCE_OP_ATOMIC_WRITE | SROCE_OP_FLUSH)))
 		return;
 	if (!atomic && !res->empty && !sroce_read_again(qp, res, packet))
 		return;
@@ -566,6 +602,8 @@ static bool sroce_respond_execute(struct sroce_qp *qp, const struct sroce_packet
 		return sroce_respond_read(qp, packet);
 	if (flags & SROCE_OP_ATOMIC_WRITE)
 		return sroce_respond_atomic_write(qp, packet);
+	if (flags & SROCE_OP_FLUSH)
+		return sroce_respond_flush_memory(qp, packet);
 	return sroce_respond_atomic(qp, packet);
 }
 
@@ -608,7 +646,7 @@ static bool sroce_respond_expected(struct sroce_qp *qp, const struct sroce_packe
 	if (packet->op->flags & SROCE_OP_END)
 		resp->msn = (resp->msn + 1) & SROCE_PSN_MASK;
 	if (packet->bth->psn & cpu_to_be32(SROCE_BTH_ACKREQ) &&
-	    !(packet->op->flags & (SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE)))
+	    !(packet->op->flags & SROCE_OP_ANSWERED))
 		resp->ack_due = true;
 	return true;
 }

@@ -36,6 +36,7 @@ static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return sroce_qp_is_reliable(qp);
 	case SROCE_WR_ATOMIC_WRITE:
+	case SROCE_WR_FLUSH:
 		return !kernel && sroce_qp_is_reliable(qp);
 	case IB_WR_LOCAL_INV:
 		return sroce_qp_is_reliable(qp);
@@ -92,6 +93,10 @@ static int sroce_wqe_length(struct sroce_qp *qp, u32 slot, const struct sroce_se
 		wqe->length = sizeof(u64);
 		return 0;
 	}
+	if (wqe->opcode == SROCE_WR_FLUSH) {	/* moves no data */
+		wqe->flush_length = READ_ONCE(ring->data.length);
+		return 0;
+	}
 	if (wqe->flags & IB_SEND_INLINE) {
 		wqe->length = READ_ONCE(ring->data.length);
 		return wqe->length <= req->max_inline ? 0 : -EINVAL;
@@ -122,6 +127,13 @@ static void sroce_wqe_copy_operands(const struct sroce_qp *qp, const struct sroc
 		wqe->mr = (struct ib_mr *)(uintptr_t)wr->wr.reg.mr;
 		wqe->rkey = wr->wr.reg.key;
 		wqe->access = wr->wr.reg.access;
+		break;
+	case SROCE_WR_FLUSH:
+		wqe->remote_addr = READ_ONCE(wr->wr.flush.remote_addr);
+		wqe->rkey = READ_ONCE(wr->wr.flush.rkey);
+		wqe->feth = (READ_ONCE(wr->wr.flush.type) & SROCE_FETH_TYPE_MASK) |
+			    (READ_ONCE(wr->wr.flush.level) << SROCE_FETH_LEVEL_SHIFT &
+			     SROCE_FETH_LEVEL_MASK);
 		break;
 	case IB_WR_BIND_MW:
 		wqe->bind.addr = READ_ONCE(wr->wr.mw.addr);
@@ -209,6 +221,7 @@ static bool sroce_wqe_must_wait(const struct sroce_qp *qp, u32 slot)
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 	case SROCE_WR_ATOMIC_WRITE:
+	case SROCE_WR_FLUSH:
 		return qp->req.rd_atomic && qp->req.rd_atomic >= qp->attr.max_rd_atomic;
 	case IB_WR_LOCAL_INV:	/* earlier requests may have to be repeated from it */
 		return qp->req.una != qp->req.psn_end;
@@ -288,6 +301,8 @@ static u8 sroce_opcode_of(const struct sroce_swqe *wqe, bool first, bool last)
 		return SROCE_FETCH_ADD;
 	case SROCE_WR_ATOMIC_WRITE:
 		return SROCE_ATOMIC_WRITE;
+	case SROCE_WR_FLUSH:
+		return SROCE_FLUSH;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return sroce_opcode_write(wqe, first, last);
@@ -324,6 +339,14 @@ static void *sroce_write_reth(const struct sroce_swqe *wqe, u32 offset, u32 leng
 	return reth + 1;
 }
 
+static void *sroce_write_feth(const struct sroce_swqe *wqe, void *eth)
+{
+	struct sroce_feth *feth = eth;
+
+	feth->what = htonl(wqe->feth);
+	return feth + 1;
+}
+
 static void sroce_write_atomic_eth(const struct sroce_swqe *wqe, void *eth)
 {
 	bool cas = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
@@ -346,6 +369,8 @@ static void sroce_write_eth(struct sroce_qp *qp, const struct sroce_swqe *wqe,
 		eth = sroce_write_deth(qp, wqe, eth);
 	if (qp->ibqp.qp_type == IB_QPT_XRC_INI)
 		eth = sroce_write_xrceth(wqe, eth);
+	if (op->flags & SROCE_OP_FLUSH)
+		eth = sroce_write_feth(wqe, eth);
 	if (op->flags & SROCE_OP_RETH)
 		eth = sroce_write_reth(wqe, offset, reth_length, eth);
 	if (op->flags & SROCE_OP_ATOMIC_ETH)
@@ -452,6 +477,19 @@ static u32 sroce_packet_psns(const struct sroce_requester *req, const struct sro
 	return wqe->opcode == IB_WR_RDMA_READ ? sroce_read_packets(req, wqe, index) : 1;
 }
 
+/* What the RETH of packet @index says that it is about */
+static u32 sroce_reth_length(const struct sroce_qp *qp, const struct sroce_swqe *wqe, u32 index)
+{
+	u32 remains = wqe->length - index * qp->mtu;
+
+	if (wqe->opcode == SROCE_WR_FLUSH)
+		return wqe->flush_length;
+	if (wqe->opcode == IB_WR_RDMA_READ)
+		return min_t(u64, remains,
+			     (u64)sroce_read_packets(&qp->req, wqe, index) * qp->mtu);
+	return remains;
+}
+
 /* The packet that was built is answered at once */
 static void sroce_send_asked(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 index)
 {
@@ -496,9 +534,7 @@ static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32
 	err = sroce_build_begin(qp, burst, &b);
 	if (err)
 		goto out;
-	sroce_write_eth(qp, wqe, &b, offset, wqe->opcode != IB_WR_RDMA_READ ? remains :
-			min_t(u64, remains,
-			      (u64)sroce_read_packets(&qp->req, wqe, index) * qp->mtu));
+	sroce_write_eth(qp, wqe, &b, offset, sroce_reth_length(qp, wqe, index));
 	status = sroce_gather(qp, slot, offset, b.payload, b.length);
 	if (unlikely(status != IB_WC_SUCCESS)) {
 		sroce_build_cancel(qp, burst, &b);

@@ -54,6 +54,26 @@ struct sroce_reth {
 	__be32	length;
 } __packed;
 
+/* FLUSH extended transport header, before the RETH: A19.4.1 */
+struct sroce_feth {
+	__be32	what;		/* placement type and selectivity level */
+};
+
+#define SROCE_FETH_TYPE_MASK	0x0f
+#define SROCE_FETH_LEVEL_SHIFT	4
+#define SROCE_FETH_LEVEL_MASK	0x30
+
+enum sroce_flush_type {
+	SROCE_FLUSH_GLOBAL	= 1 << 0,	/* visible to all */
+	SROCE_FLUSH_PERSISTENT	= 1 << 1,
+	SROCE_FLUSH_TYPES	= SROCE_FLUSH_GLOBAL | SROCE_FLUSH_PERSISTENT,
+};
+
+enum sroce_flush_level {
+	SROCE_FLUSH_RANGE,
+	SROCE_FLUSH_MR,		/* the whole region: address and length are ignored */
+};
+
 /* Atomic extended transport header, 9.3.4 */
 struct sroce_atomic_eth {
 	__be64	va;
@@ -120,6 +140,7 @@ enum sroce_opcode {
 	SROCE_FETCH_ADD			= 0x14,
 	SROCE_SEND_LAST_INV		= 0x16,
 	SROCE_SEND_ONLY_INV		= 0x17,
+	SROCE_FLUSH			= 0x1c,
 	SROCE_ATOMIC_WRITE		= 0x1d,
 	SROCE_OPCODES			= 0x1e,
 	SROCE_OPCODE_MASK		= 0x1f,
@@ -142,7 +163,12 @@ enum sroce_op_flags {
 	SROCE_OP_IMM		= 1 << 12,
 	SROCE_OP_IETH		= 1 << 13,
 	SROCE_OP_ATOMIC_WRITE	= 1 << 14,
+	SROCE_OP_FLUSH		= 1 << 15,	/* with a FETH */
 };
+
+/* Requests that a response of their own answers, not just any ACK behind them */
+#define SROCE_OP_ANSWERED \
+	(SROCE_OP_READ | SROCE_OP_ATOMIC | SROCE_OP_ATOMIC_WRITE | SROCE_OP_FLUSH)
 
 /**
  * struct sroce_op - an opcode's properties
