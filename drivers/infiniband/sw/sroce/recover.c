@@ -127,24 +127,29 @@ void sroce_recover_watch(struct sroce_qp *qp)
 
 /**
  * sroce_recover_sent - a packet was built that is answered at once
- * @qp: RC queue pair, locked; its requester is about to advance
+ * @qp: RC queue pair, locked
  * @psn: PSN of the packet
+ * @repeated: it may have been sent before: its answer tells nothing
  */
-void sroce_recover_sent(struct sroce_qp *qp, u32 psn)
+void sroce_recover_sent(struct sroce_qp *qp, u32 psn, bool repeated)
 {
 	struct sroce_recovery *rec = &qp->req.recovery;
 
-	/* an answer to what was sent before as well tells nothing */
-	if (rec->timing || sroce_psn_diff(psn, qp->req.psn_max) < 0 ||
+	if (rec->timing || repeated ||
 	    (rec->srtt && !time_after(jiffies, rec->timed_jiffies)))
 		return;
 	rec->timing = true;
+	rec->doubtful = false;
 	rec->timed = psn;
 	rec->timed_at = ktime_get();
 	rec->timed_jiffies = jiffies;
 }
 
-/* A round trip was timed: mean and deviation as every transport has them */
+/*
+ * A round trip was timed: mean and deviation as every transport has them.  With a probe
+ * meanwhile it may have been a loss that took the time, but as well a path that has become
+ * longer than the probes know: then they must learn it, step by step.
+ */
 static void sroce_recover_timed(struct sroce_recovery *rec)
 {
 	s64 took = ktime_us_delta(ktime_get(), rec->timed_at);
@@ -157,6 +162,8 @@ static void sroce_recover_timed(struct sroce_recovery *rec)
 		rec->rtt_min = us;
 		return;
 	}
+	if (rec->doubtful)
+		us = min(us, 2 * rec->srtt);
 	rec->rttvar = (3 * rec->rttvar + abs((s32)(us - rec->srtt))) / 4;
 	rec->srtt = max((7 * rec->srtt + us) / 8, 1u);
 	rec->rtt_min = min(rec->rtt_min, us);
@@ -211,7 +218,6 @@ static void sroce_recover_begin(struct sroce_qp *qp)
 	struct sroce_requester *req = &qp->req;
 	struct sroce_recovery *rec = &req->recovery;
 
-	rec->timing = false;
 	rec->stretch = 1;
 	if (rec->active)
 		return;
@@ -226,6 +232,7 @@ static void sroce_recover_cut(struct sroce_qp *qp)
 {
 	struct sroce_recovery *rec = &qp->req.recovery;
 
+	rec->timing = false;
 	if (rec->cut)
 		return;
 	rec->cut = true;
@@ -480,6 +487,7 @@ static void sroce_recover_probe(struct sroce_qp *qp)
 	if (req->una != req->recovery.seen || req->rnr_wait || sroce_recover_repeats(req))
 		return;
 	req->recovery.probes++;
+	req->recovery.doubtful |= req->recovery.timed == req->una;
 	sroce_recover_begin(qp);
 	sroce_recover_stretch(qp);
 	req->armed = armed;	/* the transport timer goes on */

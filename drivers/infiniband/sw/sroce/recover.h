@@ -21,6 +21,7 @@ struct sroce_qp;
  * @timed: PSN
  * @timed_at: when it was sent
  * @timed_jiffies: when that was; one is timed in a jiffy
+ * @doubtful: it was sent again since, as a probe: it may be that which is answered
  * @active: something was lost, and of what was under way then not all is acknowledged
  * @cut: the window was made smaller for it
  * @until: PSN after what was under way then
@@ -47,6 +48,7 @@ struct sroce_recovery {
 	u32		timed;
 	ktime_t		timed_at;
 	unsigned long	timed_jiffies;
+	bool		doubtful;
 	bool		active;
 	bool		cut;
 	u32		until;
@@ -65,7 +67,7 @@ void sroce_recover_init(struct sroce_qp *qp);
 void sroce_recover_exit(struct sroce_qp *qp);
 void sroce_recover_start(struct sroce_qp *qp);
 void sroce_recover_reset(struct sroce_qp *qp);
-void sroce_recover_sent(struct sroce_qp *qp, u32 psn);
+void sroce_recover_sent(struct sroce_qp *qp, u32 psn, bool repeated);
 void sroce_recover_progress(struct sroce_qp *qp, u32 from);
 void sroce_recover_more(struct sroce_qp *qp, u32 from);
 void sroce_recover_nak(struct sroce_qp *qp);

@@ -503,7 +503,7 @@ static void sroce_send_asked(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 in
 		if (sroce_psn_diff(asked, req->recovery.end) >= 0)
 			req->recovery.end = sroce_psn_add(asked, 1);
 	}
-	sroce_recover_sent(qp, req->psn);
+	sroce_recover_sent(qp, req->psn, sroce_send_repeats(req, req->psn));
 }
 
 /* Builds packet @index of a message: 0, -ENOMEM, or 1 when the request failed */
@@ -660,6 +660,7 @@ static void sroce_send_ask_last(struct sroce_qp *qp, struct sroce_burst *burst)
 	if (burst->skb && burst->packets) {
 		sroce_build_ask(burst);
 		req->psn_asked = last;
+		sroce_recover_sent(qp, last, req->recovery.active);
 	} else if (sroce_send_failed(req)) {
 		sroce_complete_seek(qp, last);
 		req->recovery.end = req->psn_max;
