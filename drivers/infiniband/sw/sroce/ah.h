@@ -30,6 +30,7 @@ struct sroce_dev;
  * @lock: protects @dst, @net and @cookie
  * @dst: route, NULL when it has to be looked up
  * @net: namespace of @dst, only compared
+ * @paced: that route's queueing discipline holds frames until their time
  * @cookie: tells whether the route is still good
  */
 struct sroce_av {
@@ -51,6 +52,7 @@ struct sroce_av {
 	spinlock_t			lock;	/* see above */
 	struct dst_entry		*dst;
 	const struct net		*net;
+	bool				paced;
 	u32				cookie;
 };
 

@@ -22,8 +22,11 @@ static u8 sroce_service(const struct sroce_qp *qp)
 
 static u32 sroce_eth_bytes(const struct sroce_qp *qp, u8 opcode)
 {
-	u32 bytes = sroce_ops[opcode].eth;
+	u32 bytes;
 
+	if (opcode == SROCE_CNP)
+		return SROCE_CNP_BYTES;
+	bytes = sroce_ops[opcode].eth;
 	if (sroce_qp_is_datagram(qp))
 		bytes += SROCE_DETH_BYTES;
 	if (qp->ibqp.qp_type == IB_QPT_XRC_INI)	/* which sends nothing but requests */
@@ -48,12 +51,25 @@ static void sroce_build_bth(struct sroce_qp *qp, struct sroce_build *b)
 {
 	struct sroce_bth *bth = b->packet;
 
-	bth->opcode = sroce_service(qp) | b->opcode;
+	bth->opcode = b->opcode == SROCE_CNP ? SROCE_CNP : sroce_service(qp) | b->opcode;
 	bth->flags = SROCE_BTH_MIGREQ | sroce_pad(b->length) << SROCE_BTH_PAD_SHIFT |
 		     (b->solicited ? SROCE_BTH_SE : 0);
 	bth->pkey = htons(sroce_port_pkey(qp->dev, b->pkey_index));
-	bth->qpn = htonl(b->qpn & SROCE_QPN_MASK);
+	bth->qpn = htonl(b->qpn & (SROCE_QPN_MASK | SROCE_QPN_BECN));
 	bth->psn = htonl((b->psn & SROCE_PSN_MASK) | (b->ask ? SROCE_BTH_ACKREQ : 0));
+}
+
+/* How the frame goes that a packet begins: what CNPs are obeyed for is ECN-capable, and paced */
+static void sroce_build_class(struct sroce_qp *qp, struct sroce_burst *burst,
+			      const struct sroce_build *b)
+{
+	const struct sroce_congestion *c = &qp->req.congestion;
+
+	if (sroce_qp_is_datagram(qp) || b->opcode == SROCE_CNP || b->opcode == SROCE_ACKNOWLEDGE)
+		return;
+	burst->ect = READ_ONCE(qp->dev->congestion.rp_enable);
+	if (unlikely(c->limited))
+		sroce_burst_pace(burst, c->departs);
 }
 
 /**
@@ -81,6 +97,7 @@ int sroce_build_begin(struct sroce_qp *qp, struct sroce_burst *burst, struct sro
 		err = sroce_burst_begin(burst, b->av, qp->ip_id, b->bytes);
 		if (err)
 			return err;
+		sroce_build_class(qp, burst, b);
 		b->packet = sroce_burst_add(burst, b->bytes);
 		if (!b->packet)
 			return -ENOMEM;
@@ -104,6 +121,11 @@ static void sroce_build_trace(const struct sroce_qp *qp, const struct sroce_buil
 {
 	u8 opcode = sroce_service(qp) | b->opcode;
 	u32 aeth;
+
+	if (b->opcode == SROCE_CNP) {
+		trace_sroce_send(qp, b->qpn & SROCE_QPN_MASK, b->opcode, 0, 0);
+		return;
+	}
 
 	if (sroce_build_is_repeated(qp, b))
 		trace_sroce_retransmit(qp, b->qpn, opcode, b->psn, b->length);
@@ -138,6 +160,8 @@ void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroc
 	sroce_qp_count_own(qp, SROCE_CNT_SENT_BYTES, b->bytes);
 	if (unlikely(b->av->multicast))
 		sroce_qp_count_own(qp, SROCE_CNT_SENT_MULTICAST, 1);
+	if (!sroce_qp_is_datagram(qp))
+		sroce_congestion_sent(qp, b->bytes);
 	if (sroce_build_traced())
 		sroce_build_trace(qp, b);
 }

@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/shrinker.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -124,6 +125,16 @@ static inline void sroce_shrinker_unregister(struct shrinker *shrinker)
 #else
 #define SROCE_WQ_PERCPU		0
 #endif
+
+/* From 6.10 on a frame's time is of one of several clocks */
+static inline void sroce_skb_set_departure(struct sk_buff *skb, ktime_t departs)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+	skb_set_delivery_time(skb, departs, SKB_CLOCK_MONOTONIC);
+#else
+	skb_set_delivery_time(skb, departs, true);
+#endif
+}
 
 static inline void sroce_flowi4_set_tos(struct flowi4 *fl4, u8 tos)
 {

@@ -19,6 +19,7 @@
 #include "mmap.h"
 #include "mr.h"
 #include "mw.h"
+#include "parameters.h"
 #include "odp.h"
 #include "pma.h"
 #include "port.h"
@@ -193,6 +194,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.advise_mr = sroce_advise_mr,
 	.alloc_dm = sroce_alloc_dm,
 	.alloc_hw_port_stats = sroce_alloc_port_stats,
+	.port_groups = sroce_port_groups,
 	.alloc_mr = sroce_alloc_mr,
 	.alloc_mw = sroce_alloc_mw,
 	.alloc_pd = sroce_alloc_pd,
@@ -300,6 +302,7 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 	strscpy(ibdev->node_desc, "sroce", sizeof(ibdev->node_desc));
 	sroce_device_guid(dev, netdev);
+	sroce_congestion_setup(dev);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ibdev->driver_def = sroce_uverbs_defs;
 	ib_set_device_ops(ibdev, &sroce_ops_table);

@@ -9,6 +9,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/sroce-abi.h>
 #include "compat.h"
+#include "congestion.h"
 #include "stats.h"
 #include "wire.h"
 
@@ -76,6 +77,7 @@ struct sroce_qp;
  * @dm_bytes: device memory in use
  * @held: memory that packets before their turn take, bytes
  * @srq_number: number of the last SRQ
+ * @congestion: parameters of congestion control
  */
 struct sroce_dev {
 	struct ib_device		ibdev;
@@ -99,6 +101,7 @@ struct sroce_dev {
 	atomic64_t			dm_bytes;
 	atomic_long_t			held;
 	atomic_t			srq_number;
+	struct sroce_congestion_parameters congestion;
 };
 
 static inline struct sroce_dev *to_sdev(struct ib_device *ibdev)

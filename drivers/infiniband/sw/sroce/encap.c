@@ -11,10 +11,12 @@
 #include <linux/netdevice.h>
 #include <linux/netfilter.h>
 #include <net/inet_common.h>
+#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
 #include <net/ip6_route.h>
 #include <net/route.h>
+#include <net/sch_generic.h>
 #include <net/sock.h>
 #include <net/udp.h>
 #include <rdma/ib_cache.h>
@@ -174,6 +176,17 @@ static struct dst_entry *sroce_route(struct sroce_av *av)
 	return dst;
 }
 
+/* Is fq the queueing discipline, which sends no frame before its time? */
+static bool sroce_netdev_paces(const struct net_device *netdev)
+{
+	bool paces;
+
+	rcu_read_lock();
+	paces = !strcmp(rcu_dereference(netdev_get_tx_queue(netdev, 0)->qdisc)->ops->id, "fq");
+	rcu_read_unlock();
+	return paces;
+}
+
 /* How many packets of this length one frame may have on this route */
 static u32 sroce_burst_limit(const struct net_device *netdev, u32 headers, u32 length)
 {
@@ -217,7 +230,24 @@ int sroce_burst_begin(struct sroce_burst *burst, struct sroce_av *av, u16 id, u3
 	burst->packets = 0;
 	burst->max_packets = sroce_burst_limit(burst->dst->dev, headers, length);
 	burst->closed = false;
+	burst->ect = false;
+	burst->cnp = false;
+	burst->departs = 0;
 	return 0;
+}
+
+/**
+ * sroce_burst_pace - say when the frame is to leave, where somebody sees to it
+ * @burst: burst with a frame
+ * @departs: when, monotonic time
+ */
+void sroce_burst_pace(struct sroce_burst *burst, ktime_t departs)
+{
+	bool paced = sroce_netdev_paces(burst->dst->dev);
+
+	WRITE_ONCE(burst->av->paced, paced);
+	if (paced)
+		burst->departs = departs;
 }
 
 /**
@@ -389,6 +419,26 @@ static void sroce_push_ip(struct sk_buff *skb, const struct sroce_av *av, u16 id
 }
 
 /*
+ * ECN, and how a CNP goes: apart from what made the congestion, and not to be marked.  The
+ * ICRC covers none of it.
+ */
+static void sroce_push_class(struct sk_buff *skb, const struct sroce_burst *burst)
+{
+	const struct sroce_congestion_parameters *p = &burst->av->dev->congestion;
+	u8 mask = burst->cnp ? 0 : (u8)~INET_ECN_MASK;
+	u8 value = burst->ect ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT;
+
+	if (burst->cnp) {
+		value = READ_ONCE(p->cnp_dscp) << 2;
+		skb->priority = READ_ONCE(p->cnp_802p_prio);
+	}
+	if (burst->av->v6)
+		ipv6_change_dsfield(ipv6_hdr(skb), mask, value);
+	else
+		ip_hdr(skb)->tos = (ip_hdr(skb)->tos & mask) | value;
+}
+
+/*
  * A checksum, to be computed by whoever segments or sends the frame: without
  * one the stack does not segment it, and GRO merges none.
  */
@@ -440,6 +490,9 @@ struct sk_buff *sroce_burst_end(struct sroce_burst *burst)
 	sroce_push_udp(skb, av);
 	sroce_push_ip(skb, av, burst->first_id);
 	skb->priority = av->priority;
+	sroce_push_class(skb, burst);
+	if (unlikely(burst->departs))
+		sroce_skb_set_departure(skb, burst->departs);
 	skb_dst_set(skb, burst->dst);
 	sroce_av_put(av);
 	return skb;
@@ -511,6 +564,7 @@ bool sroce_frame_parse_ipv4(struct sroce_frame *frame, struct sk_buff *skb, cons
 	frame->net = net;
 	frame->ifindex = inet_sdif(skb) ?: skb->skb_iif;
 	frame->v6 = false;
+	frame->ce = INET_ECN_is_ce(ip->tos);
 	frame->ip4 = ip;
 	ipv6_addr_set_v4mapped(ip->saddr, &frame->saddr);
 	ipv6_addr_set_v4mapped(ip->daddr, &frame->daddr);
@@ -536,6 +590,7 @@ bool sroce_frame_parse_ipv6(struct sroce_frame *frame, struct sk_buff *skb, cons
 	frame->net = net;
 	frame->ifindex = inet6_sdif(skb) ?: skb->skb_iif;
 	frame->v6 = true;
+	frame->ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
 	frame->ip6 = ip;
 	frame->saddr = ip->saddr;
 	frame->daddr = ip->daddr;

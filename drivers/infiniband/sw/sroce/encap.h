@@ -29,6 +29,9 @@ struct sroce_dev;
  * @closed: the last packet was shorter: no further one can follow
  * @last: the packet added last
  * @last_bytes: its length, from the BTH to the ICRC, bytes
+ * @ect: its sender obeys CNPs: switches may mark it rather than drop it
+ * @cnp: it is a CNP
+ * @departs: when it is to leave, 0 for at once
  *
  * Lives on the stack, under the lock of a queue pair.
  */
@@ -43,6 +46,9 @@ struct sroce_burst {
 	bool			closed;
 	void			*last;
 	u16			last_bytes;
+	bool			ect;
+	bool			cnp;
+	ktime_t			departs;
 };
 
 /**
@@ -53,6 +59,7 @@ struct sroce_burst {
  * @saddr: source
  * @daddr: destination, IPv4 ones mapped
  * @v6: which of the headers
+ * @ce: a switch marked it: it met congestion
  * @ip4: IPv4 header
  * @ip6: IPv6 header, in the frame
  * @udp: a copy of the UDP header
@@ -69,6 +76,7 @@ struct sroce_frame {
 	struct in6_addr		saddr;
 	struct in6_addr		daddr;
 	bool			v6;
+	bool			ce;
 	const struct iphdr	*ip4;
 	const struct ipv6hdr	*ip6;
 	struct udphdr		udp;
@@ -106,6 +114,7 @@ int sroce_encap_init(void);
 void sroce_encap_exit(void);
 
 int sroce_burst_begin(struct sroce_burst *burst, struct sroce_av *av, u16 id, u32 length);
+void sroce_burst_pace(struct sroce_burst *burst, ktime_t departs);
 bool sroce_burst_fits(const struct sroce_burst *burst, const struct sroce_av *av, u32 length);
 void *sroce_burst_add(struct sroce_burst *burst, u32 length);
 void sroce_burst_remove(struct sroce_burst *burst, u32 length);

@@ -420,6 +420,7 @@ static void sroce_qp_reset(struct sroce_qp *qp)
 	__skb_queue_purge(&qp->tx);
 	sroce_coalesce_stop(&qp->coalesce);
 	sroce_recover_reset(qp);
+	sroce_congestion_reset(qp);
 	sroce_hold_purge(&req->hold);
 	sroce_hold_purge(&resp->hold);
 	sroce_ring_reset(&req->ring);
@@ -601,6 +602,7 @@ static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->req.post_lock);
 	sroce_recover_init(qp);
+	sroce_congestion_init(qp);
 	sroce_coalesce_init(qp);
 	sroce_hold_create(&qp->req.hold, qp->dev);
 	sroce_hold_create(&qp->resp.hold, qp->dev);
@@ -687,6 +689,7 @@ int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	qp->dead = true;
 	spin_unlock_bh(&qp->lock);
 	sroce_recover_exit(qp);
+	sroce_congestion_exit(qp);
 	sroce_coalesce_exit(qp);
 	if (cancel_delayed_work_sync(&qp->work))
 		sroce_qp_put(qp);

@@ -12,6 +12,7 @@
 #include "ah.h"
 #include "coalesce.h"
 #include "compat.h"
+#include "congestion.h"
 #include "cq.h"
 #include "device.h"
 #include "hold.h"
@@ -137,6 +138,7 @@ struct sroce_swqe {
  * @hold: responses that came before their turn
  * @acked: PSN up to which a peer acknowledged, beyond a response that is missing
  * @recovery: what was lost on the way, and how much may be under way
+ * @congestion: how fast it goes, and the responder with its answers to READs
  * @stream: where packets are sent
  * @rd_atomic: READs and atomics under way
  * @retries: left before RETRY_EXC_ERR
@@ -170,6 +172,7 @@ struct sroce_requester {
 	struct sroce_hold	hold;
 	u32			acked;
 	struct sroce_recovery	recovery;
+	struct sroce_congestion	congestion;
 	struct sroce_stream	stream;
 	u32			rd_atomic;
 	u8			retries;

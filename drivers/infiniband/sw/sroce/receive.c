@@ -25,6 +25,8 @@
 
 static bool sroce_service_ok(const struct sroce_qp *qp, u8 opcode)
 {
+	if (opcode == SROCE_CNP)
+		return !sroce_qp_is_datagram(qp);
 	switch (qp->ibqp.qp_type) {
 	case IB_QPT_RC:
 		return (opcode & SROCE_SERVICE_MASK) == SROCE_RC;
@@ -172,7 +174,11 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 	sroce_qp_count_add(qp, SROCE_CNT_RCVD_BYTES, length);
 	if (unlikely(rdma_is_multicast_addr((struct in6_addr *)&frame->daddr)))
 		sroce_qp_count(qp, SROCE_CNT_RCVD_MULTICAST);
-	if (packet.op->flags & SROCE_OP_RESPONSE)
+	if (unlikely(frame->ce))
+		sroce_congestion_seen(qp);
+	if (packet.opcode == SROCE_CNP)
+		sroce_congestion_notified(qp);
+	else if (packet.op->flags & SROCE_OP_RESPONSE)
 		sroce_complete_packet(qp, &packet);
 	else
 		sroce_respond_packet(qp, &packet);
@@ -182,6 +188,7 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 static void sroce_receive_finish(struct sroce_qp *qp)
 	__releases(&qp->lock)
 {
+	sroce_congestion_notify(qp);
 	if (sroce_qp_is_reliable(qp)) {
 		sroce_respond_run(qp);
 		sroce_send_run(qp);

@@ -432,6 +432,13 @@ void sroce_recover_later(struct sroce_qp *qp, u32 us)
 	sroce_recover_wait(qp, us);
 }
 
+/* Nobody knows what the path is like now: as at first, or slower */
+static void sroce_recover_restart(struct sroce_qp *qp)
+{
+	qp->req.recovery.window = SROCE_WINDOW_MIN;
+	sroce_qp_count(qp, SROCE_CNT_SLOW_RESTART);
+}
+
 /* Time is up: for an unready receiver to be tried again, or for an answer */
 static void sroce_recover_time_up(struct sroce_qp *qp)
 {
@@ -450,6 +457,7 @@ static void sroce_recover_time_up(struct sroce_qp *qp)
 		if (sroce_recover_retry(qp)) {
 			sroce_recover_begin(qp);
 			sroce_recover_cut(qp);
+			sroce_recover_restart(qp);
 			sroce_recover_all(qp);
 		}
 	}

@@ -872,7 +872,10 @@ static int sroce_answer_read(struct sroce_qp *qp, struct sroce_burst *burst,
 	return 0;
 }
 
-/* Sends a span: as sroce_answer_read(), or -EAGAIN when the budget is exhausted */
+/*
+ * Sends a span: as sroce_answer_read(), -EAGAIN when the budget is exhausted, or -ETIME when
+ * the rate does not allow it now: then a timer goes on
+ */
 static int sroce_answer_span(struct sroce_qp *qp, struct sroce_burst *burst,
 			     const struct sroce_resource *res, struct sroce_span *span)
 {
@@ -882,6 +885,8 @@ static int sroce_answer_span(struct sroce_qp *qp, struct sroce_burst *burst,
 	while (sroce_span_pending(span)) {
 		if (skb_queue_len(&qp->tx) >= SROCE_TX_BUDGET || steps++ == SROCE_PACKET_BUDGET)
 			return -EAGAIN;
+		if (sroce_congestion_wait(qp))
+			return -ETIME;
 		err = sroce_answer_read(qp, burst, res, span);
 		if (err)
 			return err;
@@ -1021,8 +1026,8 @@ void sroce_respond_run(struct sroce_qp *qp)
 	sroce_build_flush(qp, &burst);
 	if (err == -ENOMEM)
 		sroce_qp_work_due(qp, SROCE_WORK_LATER);
-	else if (err)
+	else if (err && err != -ETIME)
 		sroce_qp_work_due(qp, SROCE_WORK_NOW);
-	else if (resp->failed)
+	else if (!err && resp->failed)
 		sroce_qp_error(qp);
 }

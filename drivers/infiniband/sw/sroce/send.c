@@ -606,7 +606,8 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 	index = sroce_psn_diff(req->psn, wqe->first_psn) & SROCE_PSN_MASK;
 	if (WARN_ON_ONCE(index >= wqe->packets))
 		return false;
-	if (!sroce_send_may(qp, wqe, index))
+	if (!sroce_send_may(qp, wqe, index) ||
+	    (!sroce_qp_is_datagram(qp) && sroce_congestion_wait(qp)))
 		return false;
 	err = sroce_send_packet(qp, burst, req->next, index);
 	if (err == -EAGAIN && sroce_qp_is_reliable(qp)) {

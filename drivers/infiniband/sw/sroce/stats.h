@@ -45,6 +45,11 @@
 	C(WRITE_REQUESTS, "rx_write_requests") \
 	C(READ_REQUESTS, "rx_read_requests") \
 	C(ATOMIC_REQUESTS, "rx_atomic_requests") \
+	C(ECN_MARKED, "np_ecn_marked_roce_packets") \
+	C(CNP_SENT, "np_cnp_sent") \
+	C(CNP_HANDLED, "rp_cnp_handled") \
+	C(CNP_IGNORED, "rp_cnp_ignored") \
+	C(SLOW_RESTART, "roce_slow_restart") \
 	C(LINK_DOWNED, "link_downed")
 
 #define SROCE_COUNTER_ENUM(id, name) SROCE_CNT_##id,

@@ -191,6 +191,31 @@ TRACE_EVENT(sroce_completion,
 		  __entry->length, rdma_show_wc_status(__entry->status))
 );
 
+/* The rate limit of a queue pair changed: bytes per second; alpha is of 1024 */
+TRACE_EVENT(sroce_rate,
+	TP_PROTO(const struct sroce_qp *qp, const struct sroce_congestion *c),
+	TP_ARGS(qp, c),
+	TP_STRUCT__entry(
+		__string(device, dev_name(&qp->dev->ibdev.dev))
+		__field(u64, rate)
+		__field(u64, target)
+		__field(u32, qpn)
+		__field(u32, alpha)
+		__field(u32, srtt)
+	),
+	TP_fast_assign(
+		sroce_assign_str(device, dev_name(&qp->dev->ibdev.dev));
+		__entry->rate = c->rate;
+		__entry->target = c->target;
+		__entry->qpn = qp->ibqp.qp_num;
+		__entry->alpha = c->alpha;
+		__entry->srtt = qp->req.recovery.srtt;
+	),
+	TP_printk("device=%s qpn=%u rate=%llu target=%llu alpha=%u srtt=%u",
+		  __get_str(device), __entry->qpn, __entry->rate, __entry->target,
+		  __entry->alpha, __entry->srtt)
+);
+
 #endif /* SROCE_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

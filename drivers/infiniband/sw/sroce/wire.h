@@ -15,6 +15,7 @@
 
 #define SROCE_QPN_MASK		0x00ffffff
 #define SROCE_QPN_MULTICAST	0x00ffffff
+#define SROCE_QPN_BECN		0x40000000	/* in the word with the QPN, A17.9.3 */
 #define SROCE_PSN_MASK		0x00ffffff
 #define SROCE_PKEY_DEFAULT	0xffff
 
@@ -106,6 +107,10 @@ static inline int sroce_aeth_is_nak(__u32 syndrome_msn)
 {
 	return syndrome_msn >> 24 & (SROCE_NAK | SROCE_RNR_NAK);
 }
+
+/* Congestion notification packet: the whole opcode, and zeros, A17.9.3 */
+#define SROCE_CNP		0x81
+#define SROCE_CNP_BYTES		16
 
 /* Opcodes: the service in the upper three bits, 9.2.1 (table 38) */
 enum sroce_service {

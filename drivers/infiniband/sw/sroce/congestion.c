@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Congestion (IBA annex A17.9, and DCQCN, Zhu et al., SIGCOMM 2015).
+ *
+ * Notification point: a packet that a switch marked (ECN CE) is answered with a CNP to
+ * the queue pair it came from, one in a while.
+ *
+ * Reaction point: a CNP lowers the rate of its queue pair, the more the more there were
+ * of late.  As time passes and bytes are sent the rate comes back: first half the way to
+ * where it was, again and again; then that goes up as well, by small steps and at last
+ * by large ones.  Above what any path has there is no limit any more.
+ *
+ * Hardware's periods are made for paths of some microseconds, and of thousands of packets
+ * in each.  A rate that rises several times before what was sent at it can have an effect
+ * does not settle, so none of them is taken as shorter than the round trip, nor than some
+ * packets take; and on a slow path steps are smaller.  And it rises
+ * only as long as it is used: what the window or the consumer leaves of it says nothing of
+ * the path.
+ *
+ * What is due by time is not done by timers but made up for when somebody looks.  The
+ * one timer is for the next packet's departure, and with fq as queueing discipline the
+ * departure times of frames do most of its work.
+ */
+#include <linux/math.h>
+#include "ah.h"
+#include "build.h"
+#include "complete.h"
+#include "congestion.h"
+#include "qp.h"
+#include "respond.h"
+#include "send.h"
+#include "trace.h"
+
+#define SROCE_ALPHA_ONE		1024
+#define SROCE_MBIT		125000ull	/* bytes per second */
+#define SROCE_RATE_MBIT		100000u		/* what no path has more of, unless it is set */
+
+/* Changes that are made up for at once, after a queue pair was idle */
+#define SROCE_CATCH_UP		32
+
+/* How far ahead of its time a packet is sent: so much goes at once, microseconds */
+#define SROCE_BURST_US		500
+#define SROCE_BURST_FQ_US	5000	/* fq holds it back */
+
+/* When it is late, because a timer was, so much is made up for at once, and so many bytes */
+#define SROCE_LATE_US		4000
+#define SROCE_LATE_BYTES	65536
+
+/*
+ * A step of additive or hyper increase is no more than the root of the rate times this,
+ * bytes per second: of a slow path it is a smaller step, and of two on the same path the
+ * slower one still takes the larger step for its size, so that they meet.
+ */
+#define SROCE_AI_ROOT		4096
+#define SROCE_HAI_ROOT		65536
+
+/* A CNP takes an eighth of the rate at least: alpha forgets, but the queue is there */
+#define SROCE_ALPHA_MIN		256
+
+/* So many packets are sent between changes: fewer tell nothing of the path */
+#define SROCE_PERIOD_PACKETS	4
+
+/* Increases are so much rarer than decreases, so that there are none while CNPs keep coming */
+#define SROCE_INCREASE_PERIODS	3
+
+/* What is taken for the round trip while it is not known, microseconds */
+#define SROCE_RTT_US		1000
+
+static const struct sroce_congestion_parameters sroce_congestion_defaults = {
+	.np_enable = 1,
+	.min_time_between_cnps = 50,
+	.cnp_dscp = 48,
+	.cnp_802p_prio = 6,
+	.rp_enable = 1,
+	.rpg_time_reset = 300,
+	.rpg_byte_reset = 32767,
+	.rpg_threshold = 5,
+	.rpg_ai_rate = 5,
+	.rpg_hai_rate = 50,
+	.rpg_min_rate = 1,
+	.rpg_min_dec_fac = 50,
+	.rate_reduce_monitor_period = 4,
+	.initial_alpha_value = 1023,
+	.dce_tcp_g = 960,
+	.dce_tcp_rtt = 55,
+};
+
+/**
+ * sroce_congestion_setup - a new device's parameters
+ * @dev: device that is not registered yet
+ */
+void sroce_congestion_setup(struct sroce_dev *dev)
+{
+	dev->congestion = sroce_congestion_defaults;
+}
+
+/* The shortest time in which a change can show: a round trip, some packets; microseconds */
+static u64 sroce_congestion_effect(const struct sroce_qp *qp)
+{
+	u64 packets = (u64)SROCE_PERIOD_PACKETS * qp->mtu * USEC_PER_SEC;
+	u32 rtt = qp->req.recovery.srtt ?: SROCE_RTT_US;
+
+	return max_t(u64, rtt, div64_u64(packets, qp->req.congestion.rate));
+}
+
+/* A period that was set, but no shorter than a change takes to show, nanoseconds */
+static s64 sroce_congestion_period(const struct sroce_qp *qp, u32 us)
+{
+	return max_t(u64, us, sroce_congestion_effect(qp)) * NSEC_PER_USEC;
+}
+
+/* The same for increases */
+static s64 sroce_congestion_increase_period(const struct sroce_qp *qp)
+{
+	u32 us = READ_ONCE(qp->dev->congestion.rpg_time_reset);
+
+	return max_t(u64, us, SROCE_INCREASE_PERIODS * sroce_congestion_effect(qp)) *
+	       NSEC_PER_USEC;
+}
+
+/* Above it there is no limit, bytes per second */
+static u64 sroce_congestion_most(struct sroce_qp *qp)
+{
+	u32 set = READ_ONCE(qp->dev->congestion.rpg_max_rate);
+
+	return (set ?: SROCE_RATE_MBIT) * SROCE_MBIT;
+}
+
+static u64 sroce_congestion_least(const struct sroce_qp *qp)
+{
+	return max(READ_ONCE(qp->dev->congestion.rpg_min_rate), 1u) * SROCE_MBIT;
+}
+
+static void sroce_congestion_unlimit(struct sroce_congestion *c)
+{
+	c->limited = false;
+	if (c->timing && hrtimer_try_to_cancel(&c->timer) >= 0)
+		c->timing = false;
+}
+
+/* What was under way took a round trip: the rate at which it went */
+static u64 sroce_congestion_present(struct sroce_qp *qp)
+{
+	const struct sroce_requester *req = &qp->req;
+	u64 bytes = (u64)max(sroce_psn_diff(req->psn_max, req->una), 1) * qp->mtu;
+	u32 set = READ_ONCE(qp->dev->congestion.rate_to_set_on_first_cnp);
+
+	if (set)
+		return set * SROCE_MBIT;
+	if (req->una == req->psn_max)	/* it responds to READs, say */
+		return sroce_congestion_most(qp);
+	return div_u64(bytes * USEC_PER_SEC, req->recovery.srtt ?: SROCE_RTT_US);
+}
+
+/*
+ * A rate that is not used up says nothing of the path, and it would take many CNPs until
+ * they lower what is really sent: no more than twice that counts.
+ */
+static u64 sroce_congestion_used(const struct sroce_congestion *c, ktime_t now)
+{
+	s64 us = ktime_us_delta(now, c->cut_at);
+	u64 used = us > 0 ? div64_u64(2 * c->sent * USEC_PER_SEC, us) : c->rate;
+
+	return min(c->rate, max(used, c->rate / 8));
+}
+
+/* An increase is due: of the kind that the number of those before calls for */
+static void sroce_congestion_increase(struct sroce_qp *qp)
+{
+	const struct sroce_congestion_parameters *p = &qp->dev->congestion;
+	struct sroce_congestion *c = &qp->req.congestion;
+	u32 threshold = READ_ONCE(p->rpg_threshold);
+
+	if (sroce_congestion_used(c, ktime_get()) < c->rate)
+		return;
+	if (min(c->times, c->rounds) > threshold)
+		c->target += min_t(u64, READ_ONCE(p->rpg_hai_rate) * SROCE_MBIT,
+				   int_sqrt64(c->target * SROCE_HAI_ROOT));
+	else if (max(c->times, c->rounds) > threshold)
+		c->target += min_t(u64, READ_ONCE(p->rpg_ai_rate) * SROCE_MBIT,
+				   int_sqrt64(c->target * SROCE_AI_ROOT));
+	c->rate = (c->rate + c->target + 1) / 2;
+	trace_sroce_rate(qp, c);
+	if (c->rate >= sroce_congestion_most(qp))
+		sroce_congestion_unlimit(c);
+}
+
+/* Makes up for what time has brought: a smaller alpha, increases */
+static void sroce_congestion_catch_up(struct sroce_qp *qp, ktime_t now)
+{
+	const struct sroce_congestion_parameters *p = &qp->dev->congestion;
+	s64 period = sroce_congestion_period(qp, READ_ONCE(p->dce_tcp_rtt));
+	struct sroce_congestion *c = &qp->req.congestion;
+	u32 g = READ_ONCE(p->dce_tcp_g);
+	int n;
+
+	for (n = 0; n < SROCE_CATCH_UP && ktime_sub(now, c->alpha_at) >= period; n++) {
+		c->alpha = c->alpha * g / SROCE_ALPHA_ONE;
+		c->alpha_at = ktime_add_ns(c->alpha_at, period);
+	}
+	if (n == SROCE_CATCH_UP)
+		c->alpha_at = now;
+	period = sroce_congestion_increase_period(qp);
+	for (n = 0; n < SROCE_CATCH_UP && ktime_sub(now, c->increase_at) >= period; n++) {
+		c->increase_at = ktime_add_ns(c->increase_at, period);
+		c->times++;
+		sroce_congestion_increase(qp);
+	}
+	if (n == SROCE_CATCH_UP)
+		c->increase_at = now;
+}
+
+/* The first CNP in a while */
+static void sroce_congestion_limit(struct sroce_qp *qp, ktime_t now)
+{
+	u32 alpha = READ_ONCE(qp->dev->congestion.initial_alpha_value);
+	struct sroce_congestion *c = &qp->req.congestion;
+
+	c->limited = true;
+	c->rate = clamp(sroce_congestion_present(qp), sroce_congestion_least(qp),
+			sroce_congestion_most(qp));
+	c->target = c->rate;
+	c->alpha = min_t(u32, alpha, SROCE_ALPHA_ONE);
+	c->departs = now;
+	c->cut_at = now;
+}
+
+static void sroce_congestion_cut(struct sroce_qp *qp, ktime_t now)
+{
+	const struct sroce_congestion_parameters *p = &qp->dev->congestion;
+	u32 least = min(READ_ONCE(p->rpg_min_dec_fac), 100u);
+	struct sroce_congestion *c = &qp->req.congestion;
+	u32 g = READ_ONCE(p->dce_tcp_g);
+	u64 rate;
+
+	c->rate = sroce_congestion_used(c, now);
+	if (READ_ONCE(p->clamp_tgt_rate) || c->times || c->rounds || c->target > 2 * c->rate)
+		c->target = c->rate;
+	rate = c->rate - div_u64(c->rate * max_t(u32, c->alpha, SROCE_ALPHA_MIN),
+				 2 * SROCE_ALPHA_ONE);
+	rate = max(rate, div_u64(c->rate * least, 100));
+	c->rate = max(rate, sroce_congestion_least(qp));
+	c->alpha = min_t(u32, c->alpha * g / SROCE_ALPHA_ONE + SROCE_ALPHA_ONE - g,
+			 SROCE_ALPHA_ONE);
+	c->times = 0;
+	c->rounds = 0;
+	c->bytes = 0;
+	c->sent = 0;
+	c->cut_at = now;
+	c->alpha_at = now;
+	c->increase_at = now;
+	trace_sroce_rate(qp, c);
+}
+
+/**
+ * sroce_congestion_notified - a CNP came
+ * @qp: queue pair of a connected service, locked
+ */
+void sroce_congestion_notified(struct sroce_qp *qp)
+{
+	const struct sroce_congestion_parameters *p = &qp->dev->congestion;
+	struct sroce_congestion *c = &qp->req.congestion;
+	ktime_t now = ktime_get();
+	s64 period;
+
+	if (!READ_ONCE(p->rp_enable)) {
+		sroce_qp_count(qp, SROCE_CNT_CNP_IGNORED);
+		return;
+	}
+	sroce_qp_count(qp, SROCE_CNT_CNP_HANDLED);
+	if (!c->limited) {
+		sroce_congestion_limit(qp, now);
+		sroce_congestion_cut(qp, now);
+		return;
+	}
+	sroce_congestion_catch_up(qp, now);
+	period = sroce_congestion_period(qp, READ_ONCE(p->rate_reduce_monitor_period));
+	if (c->limited && ktime_sub(now, c->cut_at) >= period)
+		sroce_congestion_cut(qp, now);
+}
+
+/* What was missed by more than that is lost: it would be a burst */
+static ktime_t sroce_congestion_latest(const struct sroce_congestion *c, ktime_t now)
+{
+	u64 us = div64_u64((u64)SROCE_LATE_BYTES * USEC_PER_SEC, c->rate);
+
+	return ktime_sub_us(now, min_t(u64, us, SROCE_LATE_US));
+}
+
+static void sroce_congestion_set_timer(struct sroce_congestion *c)
+{
+	if (c->timing)
+		return;
+	c->timing = true;
+	hrtimer_start(&c->timer, c->departs, HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * sroce_congestion_wait - must the next packet wait?
+ * @qp: queue pair of a connected service, locked
+ *
+ * Return: whether it must; then requester and responder will be run when it need not
+ * any more.
+ */
+bool sroce_congestion_wait(struct sroce_qp *qp)
+{
+	struct sroce_congestion *c = &qp->req.congestion;
+	ktime_t now, latest;
+	s64 ahead;
+
+	if (likely(!c->limited))
+		return false;
+	if (c->timing)
+		return true;
+	now = ktime_get();
+	sroce_congestion_catch_up(qp, now);
+	if (!c->limited)
+		return false;
+	latest = sroce_congestion_latest(c, now);
+	if (ktime_before(c->departs, latest))
+		c->departs = latest;
+	ahead = READ_ONCE(qp->av->paced) ? SROCE_BURST_FQ_US : SROCE_BURST_US;
+	if (ktime_us_delta(c->departs, now) < ahead)
+		return false;
+	sroce_congestion_set_timer(c);
+	return true;
+}
+
+/**
+ * sroce_congestion_sent - a packet was built
+ * @qp: queue pair of a connected service, locked
+ * @bytes: its length
+ */
+void sroce_congestion_sent(struct sroce_qp *qp, u32 bytes)
+{
+	struct sroce_congestion *c = &qp->req.congestion;
+	u64 round;
+
+	if (likely(!c->limited))
+		return;
+	c->departs = ktime_add_ns(c->departs, div64_u64((u64)bytes * NSEC_PER_SEC, c->rate));
+	c->bytes += bytes;
+	c->sent += bytes;
+	round = div_u64(c->rate * SROCE_INCREASE_PERIODS * sroce_congestion_effect(qp),
+			USEC_PER_SEC);
+	if (c->bytes < max_t(u64, READ_ONCE(qp->dev->congestion.rpg_byte_reset), round))
+		return;
+	c->bytes = 0;
+	c->rounds++;
+	sroce_congestion_increase(qp);
+}
+
+static enum hrtimer_restart sroce_congestion_timer(struct hrtimer *timer)
+{
+	struct sroce_qp *qp = container_of(timer, struct sroce_qp, req.congestion.timer);
+
+	spin_lock_bh(&qp->lock);
+	qp->req.congestion.timing = false;
+	if (!qp->dead) {
+		sroce_respond_run(qp);
+		sroce_send_run(qp);
+	}
+	sroce_qp_unlock(qp);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * sroce_congestion_seen - a packet came that a switch marked
+ * @qp: queue pair that it is for, locked
+ *
+ * sroce_congestion_notify() tells the sender.
+ */
+void sroce_congestion_seen(struct sroce_qp *qp)
+{
+	sroce_qp_count(qp, SROCE_CNT_ECN_MARKED);
+	if (!sroce_qp_is_datagram(qp) && READ_ONCE(qp->dev->congestion.np_enable))
+		qp->req.congestion.notify = true;
+}
+
+/**
+ * sroce_congestion_notify - send the CNP that is due, if one is
+ * @qp: queue pair, locked
+ */
+void sroce_congestion_notify(struct sroce_qp *qp)
+{
+	const struct sroce_congestion_parameters *p = &qp->dev->congestion;
+	struct sroce_congestion *c = &qp->req.congestion;
+	struct sroce_burst burst = {};
+	struct sroce_build b = {
+		.av = qp->av,
+		.opcode = SROCE_CNP,
+		.qpn = qp->attr.dest_qp_num | SROCE_QPN_BECN,
+		.pkey_index = qp->attr.pkey_index,
+	};
+	ktime_t now;
+
+	if (likely(!c->notify))
+		return;
+	c->notify = false;
+	now = ktime_get();
+	if (ktime_us_delta(now, c->notified_at) < READ_ONCE(p->min_time_between_cnps))
+		return;
+	if (sroce_build_begin(qp, &burst, &b))
+		return;		/* the next marked packet will do */
+	memset(b.eth, 0, SROCE_CNP_BYTES);
+	sroce_build_end(qp, &burst, &b);
+	burst.cnp = true;
+	sroce_build_flush(qp, &burst);
+	c->notified_at = now;
+	sroce_qp_count(qp, SROCE_CNT_CNP_SENT);
+}
+
+/**
+ * sroce_congestion_reset - the path is new: nothing is known of it
+ * @qp: queue pair, locked
+ */
+void sroce_congestion_reset(struct sroce_qp *qp)
+{
+	sroce_congestion_unlimit(&qp->req.congestion);
+	qp->req.congestion.notify = false;
+	qp->req.congestion.notified_at = 0;
+}
+
+/**
+ * sroce_congestion_init - set up a queue pair's pacing
+ * @qp: queue pair that is being created
+ */
+void sroce_congestion_init(struct sroce_qp *qp)
+{
+	sroce_hrtimer_setup(&qp->req.congestion.timer, sroce_congestion_timer,
+			    HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * sroce_congestion_exit - the timer will not fire any more
+ * @qp: queue pair that is being destroyed, not locked, marked dead
+ *
+ * Context: process, sleeps.
+ */
+void sroce_congestion_exit(struct sroce_qp *qp)
+{
+	hrtimer_cancel(&qp->req.congestion.timer);
+}
