@@ -96,6 +96,7 @@ class Agent:
         command = [program, device, str(gid_index)]
         if namespace:
             command = ['ip', 'netns', 'exec', namespace] + command
+        self.device = device
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, bufsize=1)
 

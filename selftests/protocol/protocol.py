@@ -8,7 +8,8 @@ import sys
 import traceback
 
 import bench
-import datagram  # noqa: F401: its test points
+import congestion  # noqa: F401: its test points
+import datagram  # noqa: F401
 import recovery  # noqa: F401
 import requester  # noqa: F401
 import responder  # noqa: F401

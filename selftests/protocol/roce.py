@@ -147,17 +147,18 @@ class Flow:
 
     def frame(self, opcode, qpn, psn, headers=b'', payload=b'', ack=False, pkey=0xffff,
               pad=None, tver=0, se=False, mig=True, source=None, icrc_xor=0, fecn=False,
-              becn=False):
+              becn=False, tos=0):
         """One frame. The pad is as needed, unless given; icrc_xor spoils the ICRC."""
         padding = -len(payload) % 4
         flags = se << 7 | mig << 6 | (padding if pad is None else pad) << 4 | tver
         bth = struct.pack('!BBHII', opcode, flags, pkey,
                           fecn << 31 | becn << 30 | qpn, ack << 31 | psn & 0xffffff)
         body = bth + headers + payload + bytes(padding)
-        ip = ip_udp(source or self.source, self.destination, self.sport, body + bytes(4))
+        ip = ip_udp(source or self.source, self.destination, self.sport, body + bytes(4),
+                    tos=tos)
         crc = struct.unpack('<I', icrc(ip[:-4]))[0] ^ icrc_xor
         ip = ip_udp(source or self.source, self.destination, self.sport,
-                    body + struct.pack('<I', crc))
+                    body + struct.pack('<I', crc), tos=tos)
         return self.ethernet(ip)
 
 
