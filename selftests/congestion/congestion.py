@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Senders, each in a net namespace of its own, into one bottleneck; see congestion.sh.
+
+A bridge joins them with the receiver; the bottleneck is the queueing discipline of the
+bridge's port there. What is sent are single packets, as on a wire.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+HANG = 300
+MBIT = 20                   # of the bottleneck: slow, so that an emulated machine fills it
+CONVERGE, MEASURE = 6, 10   # seconds
+EVERY = 0.25                # seconds between samples
+PATH_MTU = 4096             # few packets: an emulated machine counts them, not bytes
+
+# Bytes in the queue: marking begins at MIN, at MAX every packet is marked; more is dropped
+RED_MIN, RED_MAX, RED_LIMIT = 40000, 120000, 800000
+RED = (f'red limit {RED_LIMIT} min {RED_MIN} max {RED_MAX} avpkt 4000 burst 17 probability 0.1'
+       f' bandwidth {MBIT}mbit ecn').split()
+# 5 ms is the target; a queue of so many packets is far more
+CODEL = 'codel limit 200 target 5ms interval 100ms ecn'.split()
+
+# name, senders, the bottleneck's queue, the senders' queueing discipline
+CASES = [
+    ('2 senders, RED', 2, RED, None),
+    ('8 senders, RED', 8, RED, None),
+    ('2 senders paced by fq, RED', 2, RED, 'fq'),
+    ('2 senders, CoDel', 2, CODEL, None),
+]
+
+
+def run(*command, **options):
+    """Run a command that must succeed; its output."""
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **options).stdout
+
+
+def within(namespace, *command):
+    """A command in a namespace."""
+    return ['ip', 'netns', 'exec', namespace, *command]
+
+
+def until(what, condition):
+    """Wait for something that has to come."""
+    end = time.monotonic() + HANG
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f'no {what}')
+        time.sleep(0.05)
+
+
+class Host:
+    """A namespace with an interface at the bridge and an RDMA device."""
+
+    def __init__(self, number, args):
+        self.namespace, self.port = f'sr_c{number}', f'sr_p{number}'
+        self.device, self.address = f'{args.provider}_c{number}', f'10.77.20.{number + 1}'
+        self.interface = 'sr_i'
+        run('ip', 'netns', 'add', self.namespace)
+        run('ip', 'link', 'add', self.interface, 'mtu', '4200', 'netns', self.namespace,
+            'type', 'veth', 'peer', 'name', self.port, 'mtu', '4200', 'netns', 'sr_hop')
+        for feature in ('tx-udp-segmentation', 'tso', 'gso', 'gro'):
+            subprocess.run(within(self.namespace, 'ethtool', '-K', self.interface, feature,
+                                  'off'), check=False, capture_output=True)
+        run('ip', '-n', self.namespace, 'address', 'add', f'{self.address}/24', 'dev',
+            self.interface)
+        run('ip', '-n', self.namespace, 'link', 'set', 'lo', 'up')
+        run('ip', '-n', self.namespace, 'link', 'set', self.interface, 'up')
+        run('ip', '-n', 'sr_hop', 'link', 'set', self.port, 'master', 'sr_br', 'up')
+        run(*within(self.namespace, 'rdma', 'link', 'add', self.device, 'type', args.driver,
+                    'netdev', self.interface))
+        until('GID', lambda: self.gid() is not None)
+
+    def gid(self):
+        """The index of the RoCE v2 GID of the IPv4 address, or None."""
+        base = f'/sys/class/infiniband/{self.device}/ports/1'
+        wanted = 'ffff:' + '%02x%02x:%02x%02x' % tuple(int(b) for b in self.address.split('.'))
+        for index in range(16):
+            with contextlib.suppress(OSError):
+                with open(f'{base}/gids/{index}') as f:
+                    gid = f.read().strip()
+                with open(f'{base}/gid_attrs/types/{index}') as f:
+                    if gid.endswith(wanted) and f.read().strip() == 'RoCE v2':
+                        return index
+        return None
+
+    def counter(self, name):
+        """A counter of the device."""
+        with open(f'/sys/class/infiniband/{self.device}/ports/1/hw_counters/{name}') as f:
+            return int(f.read())
+
+
+@contextlib.contextmanager
+def network(senders, queue, sender_queue, args):
+    """Receiver (first) and senders, joined; gone at the end."""
+    hosts = []
+    try:
+        run('ip', 'netns', 'add', 'sr_hop')
+        run('ip', '-n', 'sr_hop', 'link', 'add', 'sr_br', 'mtu', '4200', 'type',
+            'bridge')
+        run('ip', '-n', 'sr_hop', 'link', 'set', 'sr_br', 'up')
+        for number in range(senders + 1):
+            hosts.append(Host(number, args))
+        run('tc', '-n', 'sr_hop', 'qdisc', 'add', 'dev', hosts[0].port, 'root', 'handle', '1:',
+            'tbf', 'rate', f'{MBIT}mbit', 'burst', '10000', 'limit', '800000')
+        run('tc', '-n', 'sr_hop', 'qdisc', 'add', 'dev', hosts[0].port, 'parent', '1:1',
+            'handle', '10:', *queue)
+        if sender_queue:
+            for host in hosts[1:]:
+                run('tc', '-n', host.namespace, 'qdisc', 'add', 'dev', host.interface, 'root',
+                    sender_queue)
+        yield hosts
+    finally:
+        for number in range(senders + 1):
+            subprocess.run(['rdma', 'link', 'delete', f'{args.provider}_c{number}'],
+                           check=False, capture_output=True)
+            subprocess.run(['ip', 'netns', 'delete', f'sr_c{number}'], check=False,
+                           capture_output=True)
+        subprocess.run(['ip', 'netns', 'delete', 'sr_hop'], check=False, capture_output=True)
+
+
+def listens(process, port):
+    """Does a server wait for its client?"""
+    for family in ('tcp', 'tcp6'):
+        with contextlib.suppress(OSError):
+            with open(f'/proc/{process.pid}/net/{family}') as f:
+                if any(f':{port:04X} ' in line and ' 0A ' in line for line in f):
+                    return True
+    return process.poll() is not None
+
+
+def start(hosts):
+    """All transfers: the processes, servers and clients."""
+    seconds = str(CONVERGE + MEASURE + 4)
+    processes = []
+
+    def command(host, port, *rest):
+        return within(host.namespace, 'ib_write_bw', '-d', host.device, '-x', str(host.gid()),
+                      '-m', str(PATH_MTU), '-s', '65536', '-t', '8', '-F', '-D', seconds,
+                      '-p', str(port), *rest)
+
+    for number in range(1, len(hosts)):
+        server = subprocess.Popen(command(hosts[0], 19900 + number), text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        processes.append(server)
+        until('server', lambda server=server, n=number: listens(server, 19900 + n))
+    for number, host in enumerate(hosts[1:], 1):
+        processes.append(subprocess.Popen(
+            command(host, 19900 + number, hosts[0].address), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    return processes
+
+
+def sample(hosts):
+    """(time, bytes of each sender, of the bottleneck: bytes, drops, marks, queued bytes)"""
+    links = {link['ifname']: link['stats64']
+             for link in json.loads(run('ip', '-n', 'sr_hop', '-s', '-j', 'link'))}
+    queues = json.loads(run('tc', '-n', 'sr_hop', '-s', '-j', 'qdisc', 'show', 'dev',
+                            hosts[0].port))
+    inner = next(q for q in queues if q['handle'] == '10:')
+    # RED calls what it marked marked, CoDel ecn_mark
+    marks = inner.get('marked', 0) + inner.get('ecn_mark', 0)
+    return (time.monotonic(), [links[h.port]['rx']['bytes'] for h in hosts[1:]],
+            inner['bytes'], inner['drops'], marks, inner['backlog'])
+
+
+def jain(values):
+    """Jain's index: 1 when all are equal, 1/n when one has everything."""
+    return sum(values) ** 2 / (len(values) * sum(v * v for v in values) or 1)
+
+
+def measure(hosts):
+    """Run the transfers; samples, and what went wrong with them."""
+    processes = start(hosts)
+    samples = []
+    try:
+        end = time.monotonic() + CONVERGE + MEASURE
+        while time.monotonic() < end:
+            samples.append(sample(hosts))
+            time.sleep(EVERY)
+        ended = [p for p in processes if p.poll() is not None]
+        errors = [p.communicate()[0] for p in ended] or [
+            output for p in processes for output in [p.communicate(timeout=HANG)[0]]
+            if p.returncode]
+    finally:
+        for p in processes:
+            if p.poll() is None:
+                p.kill()
+                p.communicate()
+    return samples, errors
+
+
+def keep(directory, name, samples):
+    """Write rates (Mbit/s) and queue (kB) over time."""
+    path = os.path.join(directory, name.replace(' ', '-').replace(',', '') + '.csv')
+    with open(path, 'w') as f:
+        print('seconds,queue_kB,' + ','.join(f'sender_{i + 1}_Mbit'
+                                             for i in range(len(samples[0][1]))), file=f)
+        for before, now in zip(samples, samples[1:]):
+            rates = ((b - a) * 8e-6 / (now[0] - before[0]) for a, b in zip(before[1], now[1]))
+            print(f'{now[0] - samples[0][0]:.2f},{now[5] / 1000:.1f},'
+                  + ','.join(f'{r:.2f}' for r in rates), file=f)
+
+
+def judge(name, samples, queue):
+    """Yield (what, right, text) of a case."""
+    start = samples[0][0] + CONVERGE
+    window = [s for s in samples if s[0] >= start]
+    first, last = window[0], window[-1]
+    seconds = last[0] - first[0]
+    use = (last[2] - first[2]) * 8e-6 / seconds / MBIT
+    shares = [(b - a) * 8e-6 / seconds for a, b in zip(first[1], last[1])]
+    backlog = sum(s[5] for s in window) / len(window)
+    text = (f'{use:.3f} of {MBIT} Mbit/s, Jain {jain(shares):.3f} of '
+            + ' '.join(f'{s:.2f}' for s in shares)
+            + f', queue {backlog / 1000:.1f} kB, at most {max(s[5] for s in window) / 1000:.1f}'
+            + f', {last[3] - first[3]} dropped (before {first[3]}), {last[4]} marked')
+    most = RED_MAX if queue is RED else MBIT * 1e6 / 8 * 0.030
+    yield f'{name}: packets are marked', last[4] > 0, text
+    yield f'{name}: 90 % of the bottleneck are used', use >= 0.9, text
+    yield f'{name}: all have the same, Jain 0.95', jain(shares) >= 0.95, text
+    yield f'{name}: the queue stays where marking begins', backlog <= most, text
+    yield f'{name}: nothing is dropped once it has settled', last[3] == first[3], text
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--driver', default='sroce')
+    parser.add_argument('--provider', default='rxe')
+    parser.add_argument('-d', metavar='DIR')
+    parser.add_argument('name', nargs='?', default='')
+    args = parser.parse_args()
+    number = failed = 0
+
+    def point(what, right, text=''):
+        nonlocal number, failed
+        number += 1
+        failed += not right
+        print(f'{"ok" if right else "not ok"} {number} - {what}', flush=True)
+        for line in text.splitlines():
+            print(f'#   {line}', flush=True)
+
+    for name, senders, queue, sender_queue in CASES:
+        if args.name not in name:
+            continue
+        try:
+            with network(senders, queue, sender_queue, args) as hosts:
+                samples, errors = measure(hosts)
+                told = sum(h.counter('rp_cnp_handled') for h in hosts[1:])
+        except (subprocess.CalledProcessError, RuntimeError) as e:
+            point(f'{name}: set up', False, f'{e}\n{getattr(e, "output", "")}')
+            continue
+        if args.d:
+            keep(args.d, name, samples)
+        point(f'{name}: no transfer fails', not errors, '\n'.join(errors))
+        point(f'{name}: the senders are told', told > 0, f'{told} CNPs')
+        for what, right, text in judge(name, samples, queue):
+            # one line for all, unless something is wrong
+            point(what, right, text if not right or what.endswith('marked') else '')
+    print(f'1..{number}')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
