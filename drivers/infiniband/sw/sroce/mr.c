@@ -759,8 +759,8 @@ int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 le
 static int sroce_mr_flush_act(const struct sroce_mr *mr, const struct sroce_access *a)
 {
 	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
-		pmem_wmb();
-	smp_mb();
+		pmem_wmb();	/* written back by each write, see sroce_mr_move() */
+	smp_mb();	/* what was written is seen before the answer that says so */
 	return 0;
 }
 
