@@ -132,8 +132,10 @@ int sroce_counter_dealloc(struct rdma_counter *counter)
 {
 	struct sroce_counter_set *set;
 
+	mutex_lock(&counter->lock);	/* before 6.17 somebody may still be reading it */
 	set = xa_erase(&to_sdev(counter->device)->counter_sets, counter->id);
-	if (set)	/* it was used under the queue pairs' locks only */
+	mutex_unlock(&counter->lock);
+	if (set)	/* queue pairs used it under their locks only */
 		sroce_counter_free(set);
 	return 0;
 }

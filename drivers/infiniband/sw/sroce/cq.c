@@ -132,8 +132,14 @@ int sroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
  */
 int sroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
-	hrtimer_cancel(&to_scq(ibcq)->timer);
-	sroce_ring_destroy(&to_scq(ibcq)->ring);
+	struct sroce_cq *cq = to_scq(ibcq);
+	unsigned long flags;
+
+	hrtimer_cancel(&cq->timer);
+	flags = sroce_ring_lock(&cq->ring, &cq->lock);
+	cq->dead = true;
+	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
+	sroce_ring_destroy(&cq->ring);
 	return 0;
 }
 

@@ -24,6 +24,7 @@
  * @timer: when it is, at the latest
  * @wake: the consumer is to be notified, as soon as no queue pair's lock is held
  * @report: likewise the overrun
+ * @dead: being destroyed: there is no ring to look at any more
  */
 struct sroce_cq {
 	struct ib_cq			ibcq;
@@ -39,6 +40,7 @@ struct sroce_cq {
 	struct hrtimer			timer;
 	bool				wake;
 	bool				report;
+	bool				dead;
 };
 
 static inline struct sroce_cq *to_scq(struct ib_cq *ibcq)

@@ -107,6 +107,10 @@ int sroce_fill_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	struct sroce_details d = {};
 
 	spin_lock_bh(&qp->lock);
+	if (qp->dead) {		/* before 7.0 the core lists what is being destroyed */
+		spin_unlock_bh(&qp->lock);
+		return 0;
+	}
 	sroce_number(&d, "sq_size", sroce_ring_size(&qp->req.ring));
 	sroce_number(&d, "sq_pending", sroce_ring_pending(&qp->req.ring));
 	sroce_number(&d, "rq_size", sroce_ring_size(&qp->resp.rq.ring));
@@ -147,7 +151,11 @@ int sroce_fill_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 	struct sroce_details d = {};
 	unsigned long flags;
 
-	flags = sroce_ring_lock(&cq->ring, &cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);	/* whoever's the ring is */
+	if (cq->dead) {
+		spin_unlock_irqrestore(&cq->lock, flags);
+		return 0;
+	}
 	sroce_number(&d, "size", sroce_ring_size(&cq->ring));
 	sroce_number(&d, "waiting", sroce_ring_distance(&cq->ring, sroce_ring_consumer(&cq->ring),
 							cq->ring.index));
@@ -155,7 +163,7 @@ int sroce_fill_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 	sroce_number(&d, "moderate_count", cq->moderate_count);
 	sroce_number(&d, "moderate_us", cq->moderate_us);
 	sroce_yes_no(&d, "overrun", cq->overrun);
-	sroce_ring_unlock(&cq->ring, &cq->lock, flags);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	return sroce_put_details(msg, &d);
 }
 
@@ -205,11 +213,15 @@ int sroce_fill_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
 	struct sroce_details d = {};
 	unsigned long flags;
 
-	flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	if (srq->dead) {
+		spin_unlock_irqrestore(&srq->rq.lock, flags);
+		return 0;
+	}
 	sroce_number(&d, "size", sroce_ring_size(&srq->rq.ring));
 	sroce_number(&d, "pending", sroce_ring_pending(&srq->rq.ring));
 	sroce_number(&d, "limit", srq->limit);
 	sroce_number(&d, "max_sge", srq->rq.max_sge);
-	sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
 	return sroce_put_details(msg, &d);
 }

@@ -192,9 +192,15 @@ int sroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
  */
 int sroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
+	struct sroce_srq *srq = to_ssrq(ibsrq);
+	unsigned long flags;
+
 	if (ibsrq->srq_type == IB_SRQT_XRC)
-		sroce_xrc_unpublish(to_ssrq(ibsrq));
-	sroce_rq_destroy(&to_ssrq(ibsrq)->rq);
+		sroce_xrc_unpublish(srq);
+	flags = sroce_ring_lock(&srq->rq.ring, &srq->rq.lock);
+	srq->dead = true;
+	sroce_ring_unlock(&srq->rq.ring, &srq->rq.lock, flags);
+	sroce_rq_destroy(&srq->rq);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
  * @ref: for XRC: the verbs object's, one for each queue pair at work on it
  * @gone: completed by the last reference
  * @limit_reached: the event is to be sent, as soon as no lock is held
+ * @dead: being destroyed: there is no ring to look at any more
  */
 struct sroce_srq {
 	struct ib_srq		ibsrq;
@@ -27,6 +28,7 @@ struct sroce_srq {
 	struct kref		ref;
 	struct completion	gone;
 	bool			limit_reached;
+	bool			dead;
 };
 
 static inline struct sroce_srq *to_ssrq(struct ib_srq *ibsrq)
