@@ -43,12 +43,19 @@ static const struct dma_buf_attach_ops sroce_dmabuf_attach_ops = {
 	SROCE_DMABUF_INVALIDATE = sroce_dmabuf_revoke,
 };
 
-static int sroce_dmabuf_pin(struct dma_buf_attachment *attach)
+/*
+ * To be pinned, memory may have to move, of which everybody is told, we too: what counts is
+ * what comes after that.  Whoever tells has the reservation lock.
+ */
+static int sroce_dmabuf_pin(struct dma_buf_attachment *attach, struct sroce_mr *mr)
 {
 	int err;
 
 	dma_resv_lock(attach->dmabuf->resv, NULL);
 	err = dma_buf_pin(attach);
+	spin_lock_bh(&mr->lock);
+	mr->valid = !err;
+	spin_unlock_bh(&mr->lock);
 	dma_resv_unlock(attach->dmabuf->resv);
 	return err;
 }
@@ -58,13 +65,15 @@ static int sroce_dmabuf_attach(struct sroce_dmabuf *d, struct sroce_mr *mr)
 {
 	int err;
 
-	if (!dma_buf_is_dynamic(d->buf))	/* it always does */
+	if (!dma_buf_is_dynamic(d->buf)) {	/* it always does */
+		mr->valid = true;
 		return 0;
+	}
 	d->attach = dma_buf_dynamic_attach(d->buf, &mr->ibmr.device->dev,
 					   &sroce_dmabuf_attach_ops, mr);
 	if (IS_ERR(d->attach))
 		return PTR_ERR(d->attach);
-	err = sroce_dmabuf_pin(d->attach);
+	err = sroce_dmabuf_pin(d->attach, mr);
 	if (err)
 		dma_buf_detach(d->buf, d->attach);
 	return err;

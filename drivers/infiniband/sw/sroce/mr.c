@@ -143,6 +143,8 @@ static bool sroce_mr_is_persistent(const struct sroce_mr *mr)
 {
 	u32 i;
 
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
+		return false;
 	for (i = 0; i < mr->num_chunks; i++)
 		if (region_intersects(virt_to_phys(mr->chunks[i]), (size_t)1 << mr->shift,
 				      IORESOURCE_MEM, IORES_DESC_PERSISTENT_MEMORY) !=
@@ -309,7 +311,6 @@ struct ib_mr *sroce_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 
 	mr->length = length;
 	mr->shift = SROCE_ONE_CHUNK;
 	mr->max_chunks = 1;
-	mr->valid = true;
 	mr->chunks = kvmalloc_array(mr->max_chunks, sizeof(*mr->chunks), GFP_KERNEL_ACCOUNT);
 	if (!mr->chunks)
 		goto err_free;
@@ -657,6 +658,13 @@ static int sroce_move_kernel(u64 va, void *buf, u32 length, int access)
 	return 0;
 }
 
+/* To where power can fail; the fence is on this CPU, the FLUSH may come on another */
+static void sroce_write_back(void *mem, u32 length)
+{
+	arch_wb_cache_pmem(mem, length);
+	pmem_wmb();
+}
+
 static bool sroce_access_writes(int access)
 {
 	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC);
@@ -695,7 +703,7 @@ static int sroce_mr_move(const struct sroce_mr *mr, const struct sroce_access *a
 		sroce_move(mem, buf, n, a->access);
 		if (unlikely(mr->access & SROCE_ACCESS_FLUSH_PERSISTENT) &&
 		    sroce_access_writes(a->access))
-			arch_wb_cache_pmem(mem, n);
+			sroce_write_back(mem, n);
 		va += n;
 		buf += n;
 		length -= n;
@@ -759,7 +767,7 @@ int sroce_mr_copy(const struct sroce_qp *qp, u32 rkey, u64 va, void *buf, u32 le
 static int sroce_mr_flush_act(const struct sroce_mr *mr, const struct sroce_access *a)
 {
 	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
-		pmem_wmb();	/* written back by each write, see sroce_mr_move() */
+		pmem_wmb();	/* each write was written back, see sroce_write_back() */
 	smp_mb();	/* what was written is seen before the answer that says so */
 	return 0;
 }
@@ -810,7 +818,7 @@ static int sroce_mr_atomic_act(const struct sroce_mr *mr, const struct sroce_acc
 		return -EINVAL;
 	*(u64 *)a->buf = sroce_atomic_word(mem, a->compare, a->compare_with, a->swap_add);
 	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
-		arch_wb_cache_pmem(mem, sizeof(u64));
+		sroce_write_back(mem, sizeof(u64));
 	return 0;
 }
 
@@ -859,7 +867,7 @@ static int sroce_mr_atomic_write_act(const struct sroce_mr *mr, const struct sro
 	/* whoever sees it sees what was written before */
 	atomic64_set_release((atomic64_t *)mem, a->swap_add);
 	if (mr->access & SROCE_ACCESS_FLUSH_PERSISTENT)
-		arch_wb_cache_pmem(mem, sizeof(u64));
+		sroce_write_back(mem, sizeof(u64));
 	return 0;
 }
 
