@@ -63,13 +63,22 @@ static void sroce_build_bth(struct sroce_qp *qp, struct sroce_build *b)
 static void sroce_build_class(struct sroce_qp *qp, struct sroce_burst *burst,
 			      const struct sroce_build *b)
 {
-	const struct sroce_congestion *c = &qp->req.congestion;
+	ktime_t departs;
 
-	if (sroce_qp_is_datagram(qp) || b->opcode == SROCE_CNP || b->opcode == SROCE_ACKNOWLEDGE)
+	if (sroce_qp_is_datagram(qp) || b->opcode == SROCE_CNP)
 		return;
-	burst->ect = READ_ONCE(qp->dev->congestion.rp_enable);
-	if (unlikely(c->limited))
-		sroce_burst_pace(burst, c->departs);
+	burst->ect = b->opcode != SROCE_ACKNOWLEDGE &&
+		     READ_ONCE(qp->dev->congestion.rp_enable);
+	departs = sroce_congestion_departure(qp);
+	if (unlikely(departs))
+		sroce_burst_pace(burst, departs);
+}
+
+/* Is it one that waits its turn when the rate is limited? */
+static bool sroce_build_is_limited(const struct sroce_qp *qp, const struct sroce_build *b)
+{
+	return !sroce_qp_is_datagram(qp) && b->opcode != SROCE_CNP &&
+	       b->opcode != SROCE_ACKNOWLEDGE && b->opcode != SROCE_ATOMIC_ACKNOWLEDGE;
 }
 
 /**
@@ -160,7 +169,7 @@ void sroce_build_end(struct sroce_qp *qp, struct sroce_burst *burst, struct sroc
 	sroce_qp_count_own(qp, SROCE_CNT_SENT_BYTES, b->bytes);
 	if (unlikely(b->av->multicast))
 		sroce_qp_count_own(qp, SROCE_CNT_SENT_MULTICAST, 1);
-	if (!sroce_qp_is_datagram(qp))
+	if (sroce_build_is_limited(qp, b))
 		sroce_congestion_sent(qp, b->bytes);
 	if (sroce_build_traced())
 		sroce_build_trace(qp, b);

@@ -126,10 +126,10 @@ static inline void sroce_shrinker_unregister(struct shrinker *shrinker)
 #define SROCE_WQ_PERCPU		0
 #endif
 
-/* From 6.10 on a frame's time is of one of several clocks */
+/* From 6.11 on a frame's time is of one of several clocks */
 static inline void sroce_skb_set_departure(struct sk_buff *skb, ktime_t departs)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 	skb_set_delivery_time(skb, departs, SKB_CLOCK_MONOTONIC);
 #else
 	skb_set_delivery_time(skb, departs, true);
@@ -207,8 +207,14 @@ static inline int sroce_op_counter_unbind(struct ib_qp *ibqp, u32 port)
 	return sroce_counter_unbind(ibqp);
 }
 
+/* The core calls it without asking whether there is one; all of ours is made at the first bind */
+static inline void sroce_op_counter_init(struct rdma_counter *counter)
+{
+}
+
 #define SROCE_COUNTER_OBJ_SIZE \
-	INIT_RDMA_OBJ_SIZE(rdma_counter, sroce_rdma_counter, rdma_counter),
+	INIT_RDMA_OBJ_SIZE(rdma_counter, sroce_rdma_counter, rdma_counter), \
+	.counter_init = sroce_op_counter_init,
 #else
 #define sroce_op_counter_bind	sroce_counter_bind
 #define sroce_op_counter_unbind	sroce_counter_unbind

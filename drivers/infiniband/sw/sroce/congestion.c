@@ -40,7 +40,10 @@
 
 /* How far ahead of its time a packet is sent: so much goes at once, microseconds */
 #define SROCE_BURST_US		500
-#define SROCE_BURST_FQ_US	5000	/* fq holds it back */
+#define SROCE_BURST_FQ_US	1000	/* fq holds it back, and 100 frames of a flow at most */
+
+/* After so long without a packet nothing is known of the path, microseconds */
+#define SROCE_IDLE_US		USEC_PER_SEC
 
 /* When it is late, because a timer was, so much is made up for at once, and so many bytes */
 #define SROCE_LATE_US		4000
@@ -131,18 +134,19 @@ static u64 sroce_congestion_least(const struct sroce_qp *qp)
 	return max(READ_ONCE(qp->dev->congestion.rpg_min_rate), 1u) * SROCE_MBIT;
 }
 
+/* A timer that runs goes on: it is what lets those send that wait */
 static void sroce_congestion_unlimit(struct sroce_congestion *c)
 {
 	c->limited = false;
-	if (c->timing && hrtimer_try_to_cancel(&c->timer) >= 0)
-		c->timing = false;
 }
 
 /* What was under way took a round trip: the rate at which it went */
 static u64 sroce_congestion_present(struct sroce_qp *qp)
 {
 	const struct sroce_requester *req = &qp->req;
-	u64 bytes = (u64)max(sroce_psn_diff(req->psn_max, req->una), 1) * qp->mtu;
+	u32 packets = max_t(u32, sroce_psn_diff(req->psn_max, req->una),
+			    req->recovery.window / 2);
+	u64 bytes = (u64)packets * qp->mtu;
 	u32 set = READ_ONCE(qp->dev->congestion.rate_to_set_on_first_cnp);
 
 	if (set)
@@ -152,16 +156,17 @@ static u64 sroce_congestion_present(struct sroce_qp *qp)
 	return div_u64(bytes * USEC_PER_SEC, req->recovery.srtt ?: SROCE_RTT_US);
 }
 
-/*
- * A rate that is not used up says nothing of the path, and it would take many CNPs until
- * they lower what is really sent: no more than twice that counts.
- */
-static u64 sroce_congestion_used(const struct sroce_congestion *c, ktime_t now)
+/* How much of the rate is used: looked at over no less time than a change takes to show */
+static void sroce_congestion_measure(struct sroce_qp *qp, ktime_t now)
 {
-	s64 us = ktime_us_delta(now, c->cut_at);
-	u64 used = us > 0 ? div64_u64(2 * c->sent * USEC_PER_SEC, us) : c->rate;
+	struct sroce_congestion *c = &qp->req.congestion;
+	s64 us = ktime_us_delta(now, c->sent_at);
 
-	return min(c->rate, max(used, c->rate / 8));
+	if (us < (s64)sroce_congestion_effect(qp))
+		return;
+	c->used = div64_u64(2 * c->sent * USEC_PER_SEC, us);
+	c->sent = 0;
+	c->sent_at = now;
 }
 
 /* An increase is due: of the kind that the number of those before calls for */
@@ -171,7 +176,8 @@ static void sroce_congestion_increase(struct sroce_qp *qp)
 	struct sroce_congestion *c = &qp->req.congestion;
 	u32 threshold = READ_ONCE(p->rpg_threshold);
 
-	if (sroce_congestion_used(c, ktime_get()) < c->rate)
+	sroce_congestion_measure(qp, ktime_get());
+	if (c->used < c->rate)
 		return;
 	if (min(c->times, c->rounds) > threshold)
 		c->target += min_t(u64, READ_ONCE(p->rpg_hai_rate) * SROCE_MBIT,
@@ -221,8 +227,12 @@ static void sroce_congestion_limit(struct sroce_qp *qp, ktime_t now)
 			sroce_congestion_most(qp));
 	c->target = c->rate;
 	c->alpha = min_t(u32, alpha, SROCE_ALPHA_ONE);
-	c->departs = now;
+	if (ktime_before(c->departs, now))
+		c->departs = now;
 	c->cut_at = now;
+	c->sent = 0;
+	c->sent_at = now;
+	c->used = c->rate;
 }
 
 static void sroce_congestion_cut(struct sroce_qp *qp, ktime_t now)
@@ -233,7 +243,9 @@ static void sroce_congestion_cut(struct sroce_qp *qp, ktime_t now)
 	u32 g = READ_ONCE(p->dce_tcp_g);
 	u64 rate;
 
-	c->rate = sroce_congestion_used(c, now);
+	/* what is not used says nothing of the path, and would take many CNPs to be lowered */
+	sroce_congestion_measure(qp, now);
+	c->rate = min(c->rate, max(c->used, c->rate / 2));
 	if (READ_ONCE(p->clamp_tgt_rate) || c->times || c->rounds || c->target > 2 * c->rate)
 		c->target = c->rate;
 	rate = c->rate - div_u64(c->rate * max_t(u32, c->alpha, SROCE_ALPHA_MIN),
@@ -245,7 +257,6 @@ static void sroce_congestion_cut(struct sroce_qp *qp, ktime_t now)
 	c->times = 0;
 	c->rounds = 0;
 	c->bytes = 0;
-	c->sent = 0;
 	c->cut_at = now;
 	c->alpha_at = now;
 	c->increase_at = now;
@@ -292,7 +303,17 @@ static void sroce_congestion_set_timer(struct sroce_congestion *c)
 	if (c->timing)
 		return;
 	c->timing = true;
-	hrtimer_start(&c->timer, c->departs, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_start(&c->timer, c->departs, HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* Is there no reason for the limit any more? */
+static bool sroce_congestion_over(struct sroce_qp *qp, ktime_t now)
+{
+	const struct sroce_congestion *c = &qp->req.congestion;
+	ktime_t last = ktime_after(c->departs, c->cut_at) ? c->departs : c->cut_at;
+
+	return ktime_us_delta(now, last) > SROCE_IDLE_US ||
+	       !READ_ONCE(qp->dev->congestion.rp_enable);
 }
 
 /**
@@ -313,7 +334,10 @@ bool sroce_congestion_wait(struct sroce_qp *qp)
 	if (c->timing)
 		return true;
 	now = ktime_get();
-	sroce_congestion_catch_up(qp, now);
+	if (sroce_congestion_over(qp, now))
+		sroce_congestion_unlimit(c);
+	else
+		sroce_congestion_catch_up(qp, now);
 	if (!c->limited)
 		return false;
 	latest = sroce_congestion_latest(c, now);
@@ -327,7 +351,7 @@ bool sroce_congestion_wait(struct sroce_qp *qp)
 }
 
 /**
- * sroce_congestion_sent - a packet was built
+ * sroce_congestion_sent - a packet was built that sroce_congestion_wait() was asked about
  * @qp: queue pair of a connected service, locked
  * @bytes: its length
  */
@@ -348,6 +372,25 @@ void sroce_congestion_sent(struct sroce_qp *qp, u32 bytes)
 	c->bytes = 0;
 	c->rounds++;
 	sroce_congestion_increase(qp);
+}
+
+/**
+ * sroce_congestion_departure - when a frame is to leave that is begun now
+ * @qp: queue pair of a connected service, locked
+ *
+ * Also of what is not limited itself, or not any more: it must not overtake what was built
+ * before, which may be held back.
+ * Return: the time, or 0 for at once.
+ */
+ktime_t sroce_congestion_departure(struct sroce_qp *qp)
+{
+	struct sroce_congestion *c = &qp->req.congestion;
+
+	if (likely(!c->departs))
+		return 0;
+	if (!c->limited && ktime_before(c->departs, ktime_get()))
+		c->departs = 0;
+	return c->departs;
 }
 
 static enum hrtimer_restart sroce_congestion_timer(struct hrtimer *timer)
@@ -400,8 +443,10 @@ void sroce_congestion_notify(struct sroce_qp *qp)
 	now = ktime_get();
 	if (ktime_us_delta(now, c->notified_at) < READ_ONCE(p->min_time_between_cnps))
 		return;
-	if (sroce_build_begin(qp, &burst, &b))
+	if (sroce_build_begin(qp, &burst, &b)) {
+		sroce_build_flush(qp, &burst);
 		return;		/* the next marked packet will do */
+	}
 	memset(b.eth, 0, SROCE_CNP_BYTES);
 	sroce_build_end(qp, &burst, &b);
 	burst.cnp = true;
@@ -416,9 +461,14 @@ void sroce_congestion_notify(struct sroce_qp *qp)
  */
 void sroce_congestion_reset(struct sroce_qp *qp)
 {
-	sroce_congestion_unlimit(&qp->req.congestion);
-	qp->req.congestion.notify = false;
-	qp->req.congestion.notified_at = 0;
+	struct sroce_congestion *c = &qp->req.congestion;
+
+	sroce_congestion_unlimit(c);
+	if (c->timing && hrtimer_try_to_cancel(&c->timer) >= 0)
+		c->timing = false;
+	c->departs = 0;
+	c->notify = false;
+	c->notified_at = 0;
 }
 
 /**
@@ -428,7 +478,7 @@ void sroce_congestion_reset(struct sroce_qp *qp)
 void sroce_congestion_init(struct sroce_qp *qp)
 {
 	sroce_hrtimer_setup(&qp->req.congestion.timer, sroce_congestion_timer,
-			    HRTIMER_MODE_ABS_SOFT);
+			    HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
 /**

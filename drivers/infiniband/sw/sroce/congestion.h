@@ -69,7 +69,9 @@ struct sroce_congestion_parameters {
  * @times: increases by time since then
  * @bytes: sent since the last increase by bytes
  * @rounds: of those since the last decrease
- * @sent: bytes sent since then
+ * @sent: bytes sent since @sent_at
+ * @sent_at: when that was last looked at
+ * @used: twice the rate at which it went then
  * @departs: when the next packet may leave
  * @timer: fires then
  * @timing: it is running
@@ -90,6 +92,8 @@ struct sroce_congestion {
 	u64		bytes;
 	u32		rounds;
 	u64		sent;
+	ktime_t		sent_at;
+	u64		used;
 	ktime_t		departs;
 	struct hrtimer	timer;
 	bool		timing;
@@ -106,5 +110,6 @@ void sroce_congestion_notify(struct sroce_qp *qp);
 void sroce_congestion_notified(struct sroce_qp *qp);
 bool sroce_congestion_wait(struct sroce_qp *qp);
 void sroce_congestion_sent(struct sroce_qp *qp, u32 bytes);
+ktime_t sroce_congestion_departure(struct sroce_qp *qp);
 
 #endif /* SROCE_CONGESTION_H */

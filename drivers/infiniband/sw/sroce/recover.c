@@ -142,6 +142,8 @@ void sroce_recover_sent(struct sroce_qp *qp, u32 psn, bool repeated)
 	rec->doubtful = false;
 	rec->timed = psn;
 	rec->timed_at = ktime_get();
+	if (qp->av->paced && ktime_after(qp->req.congestion.departs, rec->timed_at))
+		rec->timed_at = qp->req.congestion.departs;
 	rec->timed_jiffies = jiffies;
 }
 
@@ -206,6 +208,8 @@ void sroce_recover_progress(struct sroce_qp *qp, u32 from)
 			rec->forgets = 0;
 		if (sroce_psn_diff(req->una, rec->until) >= 0)
 			rec->active = false;
+		else if (rec->window < rec->threshold)	/* after a timeout */
+			sroce_recover_grow(qp, sroce_psn_diff(req->una, from));
 		return;
 	}
 	if (sroce_psn_diff(req->psn_max, from) >= (s32)rec->window)
@@ -275,6 +279,7 @@ static void sroce_recover_stretch(struct sroce_qp *qp)
 	rec->first = req->una;
 	rec->at = ktime_get();
 	rec->end = sroce_recover_end(qp);
+	rec->doubtful |= sroce_psn_diff(rec->end, rec->timed) > 0;
 	req->armed = false;
 }
 
@@ -495,7 +500,6 @@ static void sroce_recover_probe(struct sroce_qp *qp)
 	if (req->una != req->recovery.seen || req->rnr_wait || sroce_recover_repeats(req))
 		return;
 	req->recovery.probes++;
-	req->recovery.doubtful |= req->recovery.timed == req->una;
 	sroce_recover_begin(qp);
 	sroce_recover_stretch(qp);
 	req->armed = armed;	/* the transport timer goes on */
