@@ -77,6 +77,8 @@ class Host:
         run(*within(self.namespace, 'rdma', 'link', 'add', self.device, 'type', args.driver,
                     'netdev', self.interface))
         until('GID', lambda: self.gid() is not None)
+        with open(f'/sys/class/infiniband/{self.device}/ports/1/roce_rp/enable', 'w') as f:
+            f.write('1')
 
     def gid(self):
         """The index of the RoCE v2 GID of the IPv4 address, or None."""

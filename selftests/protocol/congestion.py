@@ -135,7 +135,12 @@ def datagrams(b):
 
 @case('congestion: requests and answers to READs may be marked, ACKs may not', families=(4, 6))
 def capable(b):
-    port(b)
+    with parameters(b, rp_enable=1):
+        capable_packets(b)
+
+
+def capable_packets(b):
+    """What leaves while CNPs are obeyed."""
     q = Qp(b)
     q.memory.write(PATTERN[:4096])
     q.post(WR_SEND, 3000)
@@ -167,7 +172,7 @@ def incapable(b):
         same('rp_cnp_ignored', counter(b, 'rp_cnp_ignored') - before, 1)
 
 
-SLOW = {'rp_rate_to_set_on_first_cnp': 2, 'rp_rpg_min_rate': 1, 'rp_rpg_time_reset': 1000000,
+SLOW = {'rp_enable': 1, 'rp_rate_to_set_on_first_cnp': 2, 'rp_rpg_min_rate': 1, 'rp_rpg_time_reset': 1000000,
         'rp_rpg_byte_reset': 2000000000}
 
 
@@ -205,7 +210,12 @@ def slower_answers(b):
 
 @case('congestion: only a CNP of the connection counts')
 def strangers(b):
-    port(b)
+    with parameters(b, rp_enable=1):
+        strange_cnps(b)
+
+
+def strange_cnps(b):
+    """CNPs of others, and damaged ones."""
     q = Qp(b)
     before = counter(b, 'rp_cnp_handled')
     cnp(q, source=b.sibling_address)

@@ -50,12 +50,15 @@
 #define SROCE_LATE_BYTES	65536
 
 /*
- * A step of additive or hyper increase is no more than the root of the rate times this,
- * bytes per second: of a slow path it is a smaller step, and of two on the same path the
- * slower one still takes the larger step for its size, so that they meet.
+ * What hardware adds in a period is next to nothing of its rate, but may be more than all of
+ * a slow path's.  So in a second no more is added than the root of the rate times this, bytes
+ * per second: the slower path has the smaller step, and of two senders on the same path the
+ * slower one still the larger step for its size.  Hyper increase is four times that; and at
+ * once it is never more than an eighth.
  */
-#define SROCE_AI_ROOT		4096
-#define SROCE_HAI_ROOT		65536
+#define SROCE_INCREASE_ROOT	12500000ull
+#define SROCE_HYPER		4
+#define SROCE_STEP_PART		8
 
 /* A CNP takes an eighth of the rate at least: alpha forgets, but the queue is there */
 #define SROCE_ALPHA_MIN		256
@@ -74,7 +77,6 @@ static const struct sroce_congestion_parameters sroce_congestion_defaults = {
 	.min_time_between_cnps = 50,
 	.cnp_dscp = 48,
 	.cnp_802p_prio = 6,
-	.rp_enable = 1,
 	.rpg_time_reset = 300,
 	.rpg_byte_reset = 32767,
 	.rpg_threshold = 5,
@@ -101,7 +103,8 @@ void sroce_congestion_setup(struct sroce_dev *dev)
 static u64 sroce_congestion_effect(const struct sroce_qp *qp)
 {
 	u64 packets = (u64)SROCE_PERIOD_PACKETS * qp->mtu * USEC_PER_SEC;
-	u32 rtt = qp->req.recovery.srtt ?: SROCE_RTT_US;
+	const struct sroce_recovery *rec = &qp->req.recovery;
+	u32 rtt = rec->srtt ? rec->srtt + 2 * rec->rttvar : SROCE_RTT_US;
 
 	return max_t(u64, rtt, div64_u64(packets, qp->req.congestion.rate));
 }
@@ -169,6 +172,17 @@ static void sroce_congestion_measure(struct sroce_qp *qp, ktime_t now)
 	c->sent_at = now;
 }
 
+/* The largest step of additive increase, or so many times that, bytes per second */
+static u64 sroce_congestion_step(const struct sroce_qp *qp, u32 times)
+{
+	u64 target = qp->req.congestion.target;
+	u64 us = min_t(u64, div_u64(sroce_congestion_increase_period(qp), NSEC_PER_USEC),
+		       USEC_PER_SEC);
+	u64 step = div_u64(times * int_sqrt64(target * SROCE_INCREASE_ROOT) * us, USEC_PER_SEC);
+
+	return min(step, target / SROCE_STEP_PART);
+}
+
 /* An increase is due: of the kind that the number of those before calls for */
 static void sroce_congestion_increase(struct sroce_qp *qp)
 {
@@ -180,11 +194,11 @@ static void sroce_congestion_increase(struct sroce_qp *qp)
 	if (c->used < c->rate)
 		return;
 	if (min(c->times, c->rounds) > threshold)
-		c->target += min_t(u64, READ_ONCE(p->rpg_hai_rate) * SROCE_MBIT,
-				   int_sqrt64(c->target * SROCE_HAI_ROOT));
+		c->target += min(READ_ONCE(p->rpg_hai_rate) * SROCE_MBIT,
+				 sroce_congestion_step(qp, SROCE_HYPER));
 	else if (max(c->times, c->rounds) > threshold)
-		c->target += min_t(u64, READ_ONCE(p->rpg_ai_rate) * SROCE_MBIT,
-				   int_sqrt64(c->target * SROCE_AI_ROOT));
+		c->target += min(READ_ONCE(p->rpg_ai_rate) * SROCE_MBIT,
+				 sroce_congestion_step(qp, 1));
 	c->rate = (c->rate + c->target + 1) / 2;
 	trace_sroce_rate(qp, c);
 	if (c->rate >= sroce_congestion_most(qp))
