@@ -27,7 +27,10 @@ struct sroce_dev;
  * @udp: UDP header but for length and checksum
  * @sl: service level
  * @priority: of its frames, skb->priority
- * @lock: protects @dst, @net and @cookie
+ * @ifindex: of the net device of the source address, in the namespace of @home; 0 if it
+ *	was not known yet
+ * @home: that namespace's cookie
+ * @lock: protects @ifindex, @home, @dst, @net and @cookie
  * @dst: route, NULL when it has to be looked up
  * @net: namespace of @dst, only compared
  * @paced: that route's queueing discipline holds frames until their time
@@ -49,6 +52,8 @@ struct sroce_av {
 	struct udphdr			udp;
 	u8				sl;
 	u32				priority;
+	int				ifindex;
+	u64				home;
 	spinlock_t			lock;	/* see above */
 	struct dst_entry		*dst;
 	const struct net		*net;

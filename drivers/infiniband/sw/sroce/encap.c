@@ -125,14 +125,18 @@ static struct dst_entry *sroce_route_ipv6(const struct sroce_av *av, struct net_
 /*
  * The net device of the source address.  The core takes addresses back and adds them again
  * when a bond fails over or an administrator does; a connection holds on to the old entry.
+ * Another net device may have the same address, in another VLAN or namespace: it is not the
+ * connection's.
  */
-static struct net_device *sroce_source_netdev(const struct sroce_av *av)
+static struct net_device *sroce_source_netdev(struct sroce_av *av)
 {
 	struct net_device *netdev = rdma_read_gid_attr_ndev_rcu(av->sgid_attr);
 
-	if (!IS_ERR_OR_NULL(netdev))
-		return netdev;
-	return sroce_gid_netdev_of(av->dev, &av->sgid_attr->gid);
+	if (IS_ERR_OR_NULL(netdev))
+		return sroce_gid_netdev_of(av->dev, &av->sgid_attr->gid, av->ifindex, av->home);
+	av->ifindex = netdev->ifindex;
+	av->home = dev_net(netdev)->net_cookie;
+	return netdev;
 }
 
 /* Notes whose the route is as well: its net device may be another by the time it is known */

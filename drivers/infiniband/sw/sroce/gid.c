@@ -204,21 +204,25 @@ struct net_device *sroce_gid_next_netdev(const struct sroce_dev *dev,
  * sroce_gid_netdev_of - the net device that has an address of a device now
  * @dev: device
  * @addr: address, an IPv4 one mapped
+ * @ifindex: index of the net device
+ * @home: cookie of its namespace
  *
- * Context: RCU read section.  Return: the net device, as long as the section lasts, if
- * it is up, or NULL.
+ * Context: RCU read section.  Return: the net device, as long as the section lasts, if it
+ * has the address and is up, or NULL.
  */
-struct net_device *sroce_gid_netdev_of(const struct sroce_dev *dev, const union ib_gid *addr)
+struct net_device *sroce_gid_netdev_of(const struct sroce_dev *dev, const union ib_gid *addr,
+				       int ifindex, u64 home)
 {
-	struct net_device *netdev = NULL;
 	const struct sroce_gid *gid;
 	int bucket;
 
 	hash_for_each_rcu(sroce_gids, bucket, gid, node)
 		if (gid->dev == dev && !memcmp(&gid->addr, addr, sizeof(*addr)) &&
-		    READ_ONCE(gid->netdev->flags) & IFF_UP && (!netdev || gid->primary))
-			netdev = gid->netdev;
-	return netdev;
+		    gid->netdev->ifindex == ifindex &&
+		    dev_net(gid->netdev)->net_cookie == home &&
+		    READ_ONCE(gid->netdev->flags) & IFF_UP)
+			return gid->netdev;
+	return NULL;
 }
 
 /**

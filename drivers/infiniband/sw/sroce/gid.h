@@ -42,7 +42,8 @@ const struct sroce_gid *sroce_gid_find(const struct net *net, const struct in6_a
 void sroce_gid_forget(const struct sroce_dev *dev);
 struct net_device *sroce_gid_next_netdev(const struct sroce_dev *dev,
 					 const struct net_device *after);
-struct net_device *sroce_gid_netdev_of(const struct sroce_dev *dev, const union ib_gid *gid);
+struct net_device *sroce_gid_netdev_of(const struct sroce_dev *dev, const union ib_gid *addr,
+				       int ifindex, u64 home);
 bool sroce_gid_on_netdev(const struct sroce_dev *dev, const struct net_device *netdev);
 bool sroce_gid_stale(const struct sroce_dev *dev, struct net_device *netdev);
 int sroce_net_init(void);
