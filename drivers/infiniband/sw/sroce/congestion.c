@@ -24,7 +24,6 @@
 #include <linux/math.h>
 #include "ah.h"
 #include "build.h"
-#include "complete.h"
 #include "congestion.h"
 #include "qp.h"
 #include "respond.h"
@@ -314,8 +313,6 @@ static ktime_t sroce_congestion_latest(const struct sroce_congestion *c, ktime_t
 
 static void sroce_congestion_set_timer(struct sroce_congestion *c)
 {
-	if (c->timing)
-		return;
 	c->timing = true;
 	hrtimer_start(&c->timer, c->departs, HRTIMER_MODE_ABS_PINNED_SOFT);
 }
@@ -435,8 +432,8 @@ void sroce_congestion_seen(struct sroce_qp *qp)
 }
 
 /**
- * sroce_congestion_notify - send the CNP that is due, if one is
- * @qp: queue pair, locked
+ * sroce_congestion_notify - send the CNP that is due, unless one was sent a moment ago
+ * @qp: queue pair of a connected service, locked, for which sroce_congestion_seen() was called
  */
 void sroce_congestion_notify(struct sroce_qp *qp)
 {
@@ -451,8 +448,6 @@ void sroce_congestion_notify(struct sroce_qp *qp)
 	};
 	ktime_t now;
 
-	if (likely(!c->notify))
-		return;
 	c->notify = false;
 	now = ktime_get();
 	if (ktime_us_delta(now, c->notified_at) < READ_ONCE(p->min_time_between_cnps))

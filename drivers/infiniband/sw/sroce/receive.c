@@ -188,7 +188,8 @@ static void sroce_receive_packet(struct sroce_qp *qp, const struct sroce_frame *
 static void sroce_receive_finish(struct sroce_qp *qp)
 	__releases(&qp->lock)
 {
-	sroce_congestion_notify(qp);
+	if (unlikely(qp->req.congestion.notify))
+		sroce_congestion_notify(qp);
 	if (sroce_qp_is_reliable(qp)) {
 		sroce_respond_run(qp);
 		sroce_send_run(qp);
