@@ -127,6 +127,9 @@ static const struct verbs_context_ops sroce_context_ops = {
 	.post_srq_recv = sroce_post_srq_recv,
 	.query_device_ex = sroce_query_device_ex,
 	.query_port = sroce_query_port,
+#if IBVERBS_PABI_VERSION >= 65
+	.query_port_speed = ibv_cmd_query_port_speed,
+#endif
 	.query_qp = sroce_query_qp,
 	.query_rt_values = sroce_query_rt_values,
 	.query_srq = sroce_query_srq,

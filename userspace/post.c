@@ -191,6 +191,8 @@ static void set_operands(struct sroce_qp *qp, struct sroce_send_wqe *wqe, struct
 		break;
 	case IBV_WR_BIND_MW:
 		sroce_wqe_set_mw(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		/* as other devices have it, that is its key from here on */
+		wr->bind_mw.mw->rkey = wr->bind_mw.rkey;
 		break;
 	default:
 		if (qp->ibv.qp.qp_type == IBV_QPT_UD) {

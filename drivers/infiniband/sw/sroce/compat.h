@@ -286,6 +286,27 @@ static inline struct ib_mr *sroce_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset,
 #define sroce_umem_get		ib_umem_get
 #endif
 
+/* 7.x: the speed of a port in units of 100 Mb/s, which libibverbs asks for by itself */
+int sroce_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+static inline int sroce_op_query_port_speed(struct ib_device *ibdev, u32 port, u64 *speed)
+{
+	struct ib_port_speed_info info = {};
+	struct ib_port_attr attr = {};
+	int err;
+
+	err = sroce_query_port(ibdev, port, &attr);
+	if (!err && attr.state != IB_PORT_DOWN)
+		err = ib_port_attr_to_speed_info(&attr, &info);
+	*speed = info.rate;
+	return err;
+}
+
+#define SROCE_OP_QUERY_PORT_SPEED	.query_port_speed = sroce_op_query_port_speed,
+#else
+#define SROCE_OP_QUERY_PORT_SPEED
+#endif
+
 /* A work queue for what may take long, not bound to a CPU */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define SROCE_UNBOUND_WQ	system_dfl_wq
@@ -313,6 +334,8 @@ static inline struct ib_mr *sroce_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset,
 #else
 #define SROCE_DEVICE_FLUSH	0
 #endif
+#define SROCE_ODP_SUPPORT_FLUSH		BIT(6)
+#define SROCE_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
 #define SROCE_WR_FLUSH			14
 #define SROCE_WC_FLUSH			((enum ib_wc_opcode)8)
 #define SROCE_ACCESS_FLUSH_GLOBAL	BIT(8)

@@ -252,6 +252,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.query_device = sroce_query_device,
 	.query_pkey = sroce_query_pkey,
 	.query_port = sroce_query_port,
+	SROCE_OP_QUERY_PORT_SPEED
 	.query_qp = sroce_query_qp,
 	.query_srq = sroce_query_srq,
 	.query_ucontext = sroce_query_ucontext,

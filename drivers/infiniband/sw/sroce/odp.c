@@ -363,7 +363,8 @@ void sroce_odp_query(struct ib_device_attr *attr)
 {
 	const u32 connected = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV | IB_ODP_SUPPORT_WRITE |
 			      IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC |
-			      IB_ODP_SUPPORT_SRQ_RECV;
+			      IB_ODP_SUPPORT_SRQ_RECV | SROCE_ODP_SUPPORT_ATOMIC_WRITE |
+			      (SROCE_DEVICE_FLUSH ? SROCE_ODP_SUPPORT_FLUSH : 0);
 
 	attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
 	attr->odp_caps.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
