@@ -15,25 +15,43 @@ import sys
 import time
 
 HANG = 300
-MBIT = 20                   # of the bottleneck: slow, so that an emulated machine fills it
 CONVERGE, MEASURE = 6, 10   # seconds
 EVERY = 0.25                # seconds between samples
-PATH_MTU = 4096             # few packets: an emulated machine counts them, not bytes
-
-# Bytes in the queue: marking begins at MIN, at MAX every packet is marked; more is dropped
-RED_MIN, RED_MAX, RED_LIMIT = 40000, 120000, 800000
-RED = (f'red limit {RED_LIMIT} min {RED_MIN} max {RED_MAX} avpkt 4000 burst 17 probability 0.1'
-       f' bandwidth {MBIT}mbit ecn').split()
-# 5 ms is the target; a queue of so many packets is far more
-CODEL = 'codel limit 200 target 5ms interval 100ms ecn'.split()
 
 # name, senders, the bottleneck's queue, the senders' queueing discipline
 CASES = [
-    ('2 senders, RED', 2, RED, None),
-    ('8 senders, RED', 8, RED, None),
-    ('2 senders paced by fq, RED', 2, RED, 'fq'),
-    ('2 senders, CoDel', 2, CODEL, None),
+    ('2 senders, RED', 2, 'red', None),
+    ('8 senders, RED', 8, 'red', None),
+    ('2 senders paced by fq, RED', 2, 'red', 'fq'),
+    ('2 senders, CoDel', 2, 'codel', None),
+    ('2 senders, FQ-CoDel', 2, 'fq_codel', None),
+    ('8 senders, FQ-CoDel', 8, 'fq_codel', None),
 ]
+
+
+class Bottleneck:
+    """How fast it is, and where its queue is to be."""
+
+    def __init__(self, mbit):
+        self.mbit = mbit
+        # bytes: marking begins here, at three times that all are marked, and more is dropped
+        self.min = max(40000, mbit * 625)
+        self.max, self.limit = 3 * self.min, 20 * self.min
+        # timers may be late by what this takes, and then it still is as fast
+        self.burst = self.min
+
+    def discipline(self, name):
+        """tc's words for it."""
+        if name == 'red':
+            return (f'red limit {self.limit} min {self.min} max {self.max} avpkt 4000'
+                    f' burst {self.min * 5 // 12000 + 1} probability 0.1'
+                    f' bandwidth {self.mbit}mbit ecn').split()
+        # 5 ms is the target
+        return f'{name} limit 1000 target 5ms interval 100ms ecn'.split()
+
+    def most(self, name):
+        """How much may be in the queue on the average, bytes."""
+        return self.max if name == 'red' else max(self.mbit * 1e6 / 8 * 0.025, 2 * self.min)
 
 
 def run(*command, **options):
@@ -100,7 +118,7 @@ class Host:
 
 
 @contextlib.contextmanager
-def network(senders, queue, sender_queue, args):
+def network(senders, bottleneck, queue, sender_queue, args):
     """Receiver (first) and senders, joined; gone at the end."""
     hosts = []
     try:
@@ -111,9 +129,10 @@ def network(senders, queue, sender_queue, args):
         for number in range(senders + 1):
             hosts.append(Host(number, args))
         run('tc', '-n', 'sr_hop', 'qdisc', 'add', 'dev', hosts[0].port, 'root', 'handle', '1:',
-            'tbf', 'rate', f'{MBIT}mbit', 'burst', '10000', 'limit', '800000')
+            'tbf', 'rate', f'{bottleneck.mbit}mbit', 'burst', str(bottleneck.burst), 'limit',
+            str(bottleneck.limit))
         run('tc', '-n', 'sr_hop', 'qdisc', 'add', 'dev', hosts[0].port, 'parent', '1:1',
-            'handle', '10:', *queue)
+            'handle', '10:', *bottleneck.discipline(queue))
         if sender_queue:
             for host in hosts[1:]:
                 run('tc', '-n', host.namespace, 'qdisc', 'add', 'dev', host.interface, 'root',
@@ -143,25 +162,25 @@ def start(hosts):
     seconds = str(CONVERGE + MEASURE + 4)
     processes = []
 
-    def command(host, port, *rest):
-        return within(host.namespace, 'ib_write_bw', '-d', host.device, '-x', str(host.gid()),
-                      '-m', str(PATH_MTU), '-s', '65536', '-t', '8', '-F', '-D', seconds,
-                      '-p', str(port), *rest)
+    def qperf(host, port, *rest):
+        return subprocess.Popen(within(host.namespace, 'qperf', '-lp', str(port), *rest),
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    for number in range(1, len(hosts)):
-        server = subprocess.Popen(command(hosts[0], 19900 + number), text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        processes.append(server)
+    servers = [qperf(hosts[0], 19900 + number) for number in range(1, len(hosts))]
+    for number, server in enumerate(servers, 1):
         until('server', lambda server=server, n=number: listens(server, 19900 + n))
-    for number, host in enumerate(hosts[1:], 1):
-        processes.append(subprocess.Popen(
-            command(host, 19900 + number, hosts[0].address), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-    return processes
+    clients = [qperf(host, 19900 + number, '-cm1', '-m', '64K', '-t', seconds,
+                     hosts[0].address, 'rc_rdma_write_bw')
+               for number, host in enumerate(hosts[1:], 1)]
+    return servers, clients
 
 
 def sample(hosts):
-    """(time, bytes of each sender, of the bottleneck: bytes, drops, marks, queued bytes)"""
+    """(time, bytes of each sender, of the bottleneck: bytes, drops, marks, queued bytes, gaps)
+
+    What is not ECN-capable is dropped where other packets are marked: whether one of the
+    transfers' was, gaps that the receiver saw tell.
+    """
     links = {link['ifname']: link['stats64']
              for link in json.loads(run('ip', '-n', 'sr_hop', '-s', '-j', 'link'))}
     queues = json.loads(run('tc', '-n', 'sr_hop', '-s', '-j', 'qdisc', 'show', 'dev',
@@ -170,7 +189,8 @@ def sample(hosts):
     # RED calls what it marked marked, CoDel ecn_mark
     marks = inner.get('marked', 0) + inner.get('ecn_mark', 0)
     return (time.monotonic(), [links[h.port]['rx']['bytes'] for h in hosts[1:]],
-            inner['bytes'], inner['drops'], marks, inner['backlog'])
+            inner['bytes'], inner['drops'], marks, inner['backlog'],
+            hosts[0].counter('out_of_sequence'))
 
 
 def jain(values):
@@ -180,19 +200,20 @@ def jain(values):
 
 def measure(hosts):
     """Run the transfers; samples, and what went wrong with them."""
-    processes = start(hosts)
+    servers, clients = start(hosts)
     samples = []
     try:
         end = time.monotonic() + CONVERGE + MEASURE
         while time.monotonic() < end:
             samples.append(sample(hosts))
             time.sleep(EVERY)
-        ended = [p for p in processes if p.poll() is not None]
-        errors = [p.communicate()[0] for p in ended] or [
-            output for p in processes for output in [p.communicate(timeout=HANG)[0]]
-            if p.returncode]
+        errors = [f'ended early: {p.communicate()[0]}' for p in clients if p.poll() is not None]
+        for p in clients:
+            output = p.communicate(timeout=HANG)[0] if p.poll() is None else ''
+            if p.returncode:
+                errors.append(output)
     finally:
-        for p in processes:
+        for p in clients + servers:
             if p.poll() is None:
                 p.kill()
                 p.communicate()
@@ -211,25 +232,25 @@ def keep(directory, name, samples):
                   + ','.join(f'{r:.2f}' for r in rates), file=f)
 
 
-def judge(name, samples, queue):
+def judge(name, samples, bottleneck, queue):
     """Yield (what, right, text) of a case."""
     start = samples[0][0] + CONVERGE
     window = [s for s in samples if s[0] >= start]
     first, last = window[0], window[-1]
     seconds = last[0] - first[0]
-    use = (last[2] - first[2]) * 8e-6 / seconds / MBIT
+    use = (last[2] - first[2]) * 8e-6 / seconds / bottleneck.mbit
     shares = [(b - a) * 8e-6 / seconds for a, b in zip(first[1], last[1])]
     backlog = sum(s[5] for s in window) / len(window)
-    text = (f'{use:.3f} of {MBIT} Mbit/s, Jain {jain(shares):.3f} of '
+    text = (f'{use:.3f} of {bottleneck.mbit} Mbit/s, Jain {jain(shares):.3f} of '
             + ' '.join(f'{s:.2f}' for s in shares)
             + f', queue {backlog / 1000:.1f} kB, at most {max(s[5] for s in window) / 1000:.1f}'
-            + f', {last[3] - first[3]} dropped (before {first[3]}), {last[4]} marked')
-    most = RED_MAX if queue is RED else MBIT * 1e6 / 8 * 0.030
+            + f', {last[3] - first[3]} dropped (before {first[3]}), {last[6] - first[6]} gaps'
+            + f' (before {first[6]}), {last[4]} marked')
     yield f'{name}: packets are marked', last[4] > 0, text
     yield f'{name}: 90 % of the bottleneck are used', use >= 0.9, text
     yield f'{name}: all have the same, Jain 0.95', jain(shares) >= 0.95, text
-    yield f'{name}: the queue stays where marking begins', backlog <= most, text
-    yield f'{name}: nothing is dropped once it has settled', last[3] == first[3], text
+    yield f'{name}: the queue stays where marking begins', backlog <= bottleneck.most(queue), text
+    yield f'{name}: nothing is lost once it has settled', last[6] == first[6], text
 
 
 def main():
@@ -238,6 +259,7 @@ def main():
     parser.add_argument('--driver', default='sroce')
     parser.add_argument('--provider', default='rxe')
     parser.add_argument('-d', metavar='DIR')
+    parser.add_argument('-r', metavar='MBIT', type=int, default=20)
     parser.add_argument('name', nargs='?', default='')
     args = parser.parse_args()
     number = failed = 0
@@ -250,11 +272,12 @@ def main():
         for line in text.splitlines():
             print(f'#   {line}', flush=True)
 
+    bottleneck = Bottleneck(args.r)
     for name, senders, queue, sender_queue in CASES:
         if args.name not in name:
             continue
         try:
-            with network(senders, queue, sender_queue, args) as hosts:
+            with network(senders, bottleneck, queue, sender_queue, args) as hosts:
                 samples, errors = measure(hosts)
                 told = sum(h.counter('rp_cnp_handled') for h in hosts[1:])
         except (subprocess.CalledProcessError, RuntimeError) as e:
@@ -264,7 +287,7 @@ def main():
             keep(args.d, name, samples)
         point(f'{name}: no transfer fails', not errors, '\n'.join(errors))
         point(f'{name}: the senders are told', told > 0, f'{told} CNPs')
-        for what, right, text in judge(name, samples, queue):
+        for what, right, text in judge(name, samples, bottleneck, queue):
             # one line for all, unless something is wrong
             point(what, right, text if not right or what.endswith('marked') else '')
     print(f'1..{number}')

@@ -179,18 +179,67 @@ SLOW = {'rp_enable': 1, 'rp_rate_to_set_on_first_cnp': 2, 'rp_rpg_min_rate': 1, 
 @case('congestion: a CNP slows the requester down')
 def slower(b):
     with parameters(b, **SLOW):
-        q = Qp(b)
+        q = Qp(b, QPT_UC)
         q.memory.write(PATTERN)
         before = counter(b, 'rp_cnp_handled')
         cnp(q)
-        q.probe()                               # 1 Mbit/s from now on
+        time.sleep(0.1)                         # 1 Mbit/s from now on
         same('rp_cnp_handled', counter(b, 'rp_cnp_handled') - before, 1)
         q.post(WR_WRITE, 65536, raddr=RADDR, rkey=RKEY)
         times = [q.next().time for _ in range(64)]
-        q.ack(q.send_psn + 63, 1)
         q.completes('s')
         took = times[-1] - times[0]
         check(took > 0.4, f'64 KiB took {took * 1000:.0f} ms, {64 * 8.6 / 1000:.2f} s at 1 Mbit/s')
+
+
+@case('congestion: as long as CNPs come the rate is the least that is set')
+def least(b):
+    with parameters(b, **SLOW):
+        q = Qp(b)
+        q.memory.write(PATTERN)
+        cnp(q)
+        q.probe()
+        q.post(WR_WRITE, 65536, raddr=RADDR, rkey=RKEY)
+        times = {}
+        while len(times) < 64:
+            p = q.next()
+            check(p, f'{len(times)} packets came')
+            times.setdefault(p.psn, p.time)
+            cnp(q)
+            if p.ack:
+                q.ack(p.psn)
+        q.completes('s')
+        took = max(times.values()) - min(times.values())
+        check(took > 0.3, f'64 KiB took {took * 1000:.0f} ms, {64 * 8.6 / 1000:.2f} s at 1 Mbit/s')
+
+
+@case('congestion: no more is under way than is sent in a round trip')
+def clocked(b):
+    with parameters(b, **{**SLOW, 'rp_rate_to_set_on_first_cnp': 20}):
+        q = Qp(b)
+        q.memory.write(PATTERN)
+        # no answer: only the first two packets, which may come again
+        cnp(q)
+        q.probe()
+        q.post(WR_WRITE, 65536, raddr=RADDR, rkey=RKEY)
+        seen = set()
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            p = q.wire.receive(0.1)
+            if p:
+                seen.add((p.psn - q.send_psn) & 0xffffff)
+        # 10 Mbit/s in the millisecond that is taken for a round trip: two packets, and one
+        same('packets under way', seen, {0, 1, 2})
+        # answers let it go on
+        q.ack(q.send_psn + 2)
+        acked = 2
+        while acked < 63:
+            p = q.next()
+            check(p, f'{acked + 1} packets were answered, then nothing came')
+            if p.ack:
+                acked = (p.psn - q.send_psn) & 0xffffff
+                q.ack(p.psn)
+        q.completes('s')
 
 
 @case('congestion: a CNP slows answers to READs down')
@@ -232,9 +281,10 @@ def strange_cnps(b):
 def faster(b):
     # 1 Mbit/s for 0.3 s, which is about half of the message; and that is the limit
     with parameters(b, **{**SLOW, 'rp_rpg_time_reset': 300000, 'rp_rpg_max_rate': 1}):
-        q = Qp(b, mtu=256)
+        q = Qp(b, QPT_UC, mtu=256)
         q.memory.write(PATTERN)
         cnp(q)
+        time.sleep(0.1)
         q.post(WR_WRITE, 65536, raddr=RADDR, rkey=RKEY)
         times = []
         while len(times) < 256:

@@ -136,7 +136,8 @@ void sroce_recover_sent(struct sroce_qp *qp, u32 psn, bool repeated)
 	struct sroce_recovery *rec = &qp->req.recovery;
 
 	if (rec->timing || repeated ||
-	    (rec->srtt && !time_after(jiffies, rec->timed_jiffies)))
+	    (rec->srtt && !qp->req.congestion.limited &&
+	     !time_after(jiffies, rec->timed_jiffies)))
 		return;
 	rec->timing = true;
 	rec->doubtful = false;
@@ -444,6 +445,12 @@ static void sroce_recover_restart(struct sroce_qp *qp)
 	sroce_qp_count(qp, SROCE_CNT_SLOW_RESTART);
 }
 
+/* Does something that is to be sent again wait for its turn, at the rate that is allowed? */
+static bool sroce_recover_paced(const struct sroce_requester *req)
+{
+	return req->congestion.timing && req->psn != req->psn_max;
+}
+
 /* Time is up: for an unready receiver to be tried again, or for an answer */
 static void sroce_recover_time_up(struct sroce_qp *qp)
 {
@@ -452,6 +459,10 @@ static void sroce_recover_time_up(struct sroce_qp *qp)
 	/* jiffies may have been late when the timer was set: the receiver's time is real */
 	if (req->rnr_wait && ktime_before(ktime_get(), req->rnr_until)) {
 		sroce_recover_arm(qp, 1);
+		return;
+	}
+	if (!req->rnr_wait && sroce_recover_paced(req)) {
+		sroce_recover_arm(qp, sroce_ack_jiffies(qp));
 		return;
 	}
 	req->armed = false;

@@ -428,6 +428,12 @@ static bool sroce_send_repeats(const struct sroce_requester *req, u32 psn)
 	return sroce_psn_diff(psn, req->psn_max) < 0;
 }
 
+/* How many packets may be under way: what a loss, and what congestion leaves */
+static u32 sroce_send_window(const struct sroce_qp *qp)
+{
+	return min(qp->req.recovery.window, sroce_congestion_window(qp));
+}
+
 /*
  * Ask for an ACK at the end of what there is to send, often enough for the
  * window, and with the last of what is repeated.
@@ -442,7 +448,7 @@ static bool sroce_send_ask(const struct sroce_qp *qp, u32 psn, bool last)
 		return true;
 	if (sroce_send_repeats(req, psn) && sroce_psn_add(psn, 1) == req->recovery.end)
 		return true;
-	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(req->recovery.window / 4);
+	return sroce_psn_diff(psn, req->psn_asked) >= (s32)(sroce_send_window(qp) / 4);
 }
 
 static struct sroce_av *sroce_send_av(struct sroce_qp *qp, const struct sroce_swqe *wqe)
@@ -552,7 +558,7 @@ out:
 }
 
 /* May the next packet go now? */
-static bool sroce_send_may(const struct sroce_qp *qp, const struct sroce_swqe *wqe, u32 index)
+static bool sroce_send_may(struct sroce_qp *qp, const struct sroce_swqe *wqe, u32 index)
 {
 	const struct sroce_requester *req = &qp->req;
 	s32 under_way = sroce_psn_diff(req->psn, req->una);
@@ -562,7 +568,11 @@ static bool sroce_send_may(const struct sroce_qp *qp, const struct sroce_swqe *w
 	if (sroce_wqe_is_rd_atomic(wqe))
 		return index && sroce_psn_diff(req->psn, req->psn_max) >= 0 ?
 			!under_way : under_way < (s32)SROCE_PSN_WINDOW / 2;
-	return under_way < (s32)req->recovery.window;
+	if (under_way < (s32)sroce_send_window(qp))
+		return true;
+	if (under_way >= (s64)sroce_congestion_window(qp))
+		sroce_congestion_full(qp);
+	return false;
 }
 
 /* A packet is in its frame: on to the next */

@@ -193,8 +193,8 @@ TRACE_EVENT(sroce_completion,
 
 /* The rate limit of a queue pair changed: bytes per second; alpha is of 1024 */
 TRACE_EVENT(sroce_rate,
-	TP_PROTO(const struct sroce_qp *qp, const struct sroce_congestion *c),
-	TP_ARGS(qp, c),
+	TP_PROTO(const struct sroce_qp *qp),
+	TP_ARGS(qp),
 	TP_STRUCT__entry(
 		__string(device, dev_name(&qp->dev->ibdev.dev))
 		__field(u64, rate)
@@ -205,10 +205,11 @@ TRACE_EVENT(sroce_rate,
 	),
 	TP_fast_assign(
 		sroce_assign_str(device, dev_name(&qp->dev->ibdev.dev));
-		__entry->rate = c->rate;
-		__entry->target = c->target;
+		__entry->rate = sroce_dcqcn_rate(&qp->req.congestion.dcqcn, &qp->dev->congestion);
+		__entry->target = div_u64(qp->req.congestion.dcqcn.target * USEC_PER_SEC,
+					  qp->req.congestion.dcqcn.rtt);
 		__entry->qpn = qp->ibqp.qp_num;
-		__entry->alpha = c->alpha;
+		__entry->alpha = qp->req.congestion.dcqcn.alpha;
 		__entry->srtt = qp->req.recovery.srtt;
 	),
 	TP_printk("device=%s qpn=%u rate=%llu target=%llu alpha=%u srtt=%u",
