@@ -17,6 +17,7 @@ import time
 HANG = 300
 CONVERGE, MEASURE = 6, 10   # seconds
 EVERY = 0.25                # seconds between samples
+ATTEMPTS = 5                # to connect
 
 # name, senders, the bottleneck's queue, the senders' queueing discipline
 CASES = [
@@ -95,8 +96,6 @@ class Host:
         run(*within(self.namespace, 'rdma', 'link', 'add', self.device, 'type', args.driver,
                     'netdev', self.interface))
         until('GID', lambda: self.gid() is not None)
-        with open(f'/sys/class/infiniband/{self.device}/ports/1/roce_rp/enable', 'w') as f:
-            f.write('1')
 
     def gid(self):
         """The index of the RoCE v2 GID of the IPv4 address, or None."""
@@ -157,22 +156,30 @@ def listens(process, port):
     return process.poll() is not None
 
 
-def start(hosts):
-    """All transfers: the processes, servers and clients."""
-    seconds = str(CONVERGE + MEASURE + 4)
-    processes = []
-
+def start(hosts, processes):
+    """All transfers, which go on until they are killed: the clients. All go to processes."""
     def qperf(host, port, *rest):
-        return subprocess.Popen(within(host.namespace, 'qperf', '-lp', str(port), *rest),
-                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        processes.append(subprocess.Popen(
+            within(host.namespace, 'qperf', '-lp', str(port), *rest), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        return processes[-1]
 
     servers = [qperf(hosts[0], 19900 + number) for number in range(1, len(hosts))]
     for number, server in enumerate(servers, 1):
         until('server', lambda server=server, n=number: listens(server, 19900 + n))
-    clients = [qperf(host, 19900 + number, '-cm1', '-m', '64K', '-t', seconds,
-                     hosts[0].address, 'rc_rdma_write_bw')
-               for number, host in enumerate(hosts[1:], 1)]
-    return servers, clients
+    clients = []
+    for number, host in enumerate(hosts[1:], 1):
+        before = host.counter('sent_bytes')
+        for _ in range(ATTEMPTS):
+            client = qperf(host, 19900 + number, '-cm1', '-m', '64K', '-t', str(HANG),
+                           hosts[0].address, 'rc_rdma_write_bw')
+            until('data', lambda client=client, host=host, before=before:
+                  client.poll() is not None or host.counter('sent_bytes') > before + 65536)
+            # qperf's server may not listen yet when its client connects: it is refused
+            if client.poll() is None:
+                break
+        clients.append(client)
+    return clients
 
 
 def sample(hosts):
@@ -200,20 +207,16 @@ def jain(values):
 
 def measure(hosts):
     """Run the transfers; samples, and what went wrong with them."""
-    servers, clients = start(hosts)
-    samples = []
+    processes, samples = [], []
     try:
+        clients = start(hosts, processes)
         end = time.monotonic() + CONVERGE + MEASURE
         while time.monotonic() < end:
             samples.append(sample(hosts))
             time.sleep(EVERY)
-        errors = [f'ended early: {p.communicate()[0]}' for p in clients if p.poll() is not None]
-        for p in clients:
-            output = p.communicate(timeout=HANG)[0] if p.poll() is None else ''
-            if p.returncode:
-                errors.append(output)
+        errors = [p.communicate()[0] for p in clients if p.poll() is not None]
     finally:
-        for p in clients + servers:
+        for p in processes:
             if p.poll() is None:
                 p.kill()
                 p.communicate()

@@ -50,6 +50,7 @@ static const struct sroce_congestion_parameters sroce_congestion_defaults = {
 	.min_time_between_cnps = 50,
 	.cnp_dscp = 48,
 	.cnp_802p_prio = 6,
+	.rp_enable = 1,
 	.rpg_time_reset = 300,
 	.rpg_byte_reset = 32767,
 	.rpg_threshold = 5,
