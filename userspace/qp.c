@@ -7,7 +7,7 @@
 
 struct create_qp_cmd {
 	struct ibv_create_qp_ex		ibv;
-	struct sroce_create_qp_cmd	drv;
+	struct sroce_create_rss_qp_cmd	drv;	/* the last of it for RSS only */
 };
 
 struct create_qp_resp {
@@ -21,15 +21,36 @@ static_assert(offsetof(struct create_qp_cmd, drv) == sizeof(struct ibv_create_qp
 
 #define QP_ATTR_SUPPORTED (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |	\
 			   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+#define QP_ATTR_RSS (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH)
+
+/* A raw packet queue pair that divides what it receives among other queues */
+static bool qp_is_rss(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
+}
+
+static int qp_check_rss(const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_rx_hash_conf *hash = &attr->rx_hash_conf;
+
+	if (!(attr->comp_mask & QP_ATTR_RSS))
+		return 0;
+	if (attr->qp_type != IBV_QPT_RAW_PACKET || attr->cap.max_send_wr)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & QP_ATTR_RSS) != QP_ATTR_RSS)
+		return EINVAL;
+	return hash->rx_hash_key_len == sizeof(((struct sroce_rx_hash *)NULL)->key) ? 0 : EINVAL;
+}
 
 static int qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~QP_ATTR_SUPPORTED)
+	if (attr->comp_mask & ~(QP_ATTR_SUPPORTED | QP_ATTR_RSS))
 		return EOPNOTSUPP;
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
+	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
 		if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
 			return EINVAL;
@@ -46,13 +67,18 @@ static int qp_check(const struct ibv_qp_init_attr_ex *attr)
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 	    !sroce_qp_ex_supports(attr->qp_type, attr->send_ops_flags))
 		return EOPNOTSUPP;
-	return 0;
+	return qp_check_rss(attr);
+}
+
+static bool qp_has_sq(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->qp_type != IBV_QPT_XRC_RECV && !qp_is_rss(attr);
 }
 
 static bool qp_has_rq(const struct ibv_qp_init_attr_ex *attr)
 {
 	return !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND &&
-	       attr->qp_type != IBV_QPT_XRC_RECV;
+	       attr->qp_type != IBV_QPT_XRC_RECV && !qp_is_rss(attr);
 }
 
 static size_t send_wqe_size(const struct ibv_qp_cap *cap)
@@ -68,7 +94,7 @@ static int qp_reserve(struct sroce_qp *qp, struct sroce_pd *pd,
 {
 	int err = 0;
 
-	if (attr->qp_type != IBV_QPT_XRC_RECV)
+	if (qp_has_sq(attr))
 		err = sroce_ring_reserve(&qp->sq.ring, pd, SROCE_RESOURCE_SQ,
 					 attr->cap.max_send_wr, send_wqe_size(&attr->cap),
 					 &cmd->sq);
@@ -85,7 +111,7 @@ static int qp_attach(struct sroce_qp *qp, struct ibv_context *context,
 {
 	int err = 0;
 
-	if (attr->qp_type != IBV_QPT_XRC_RECV)
+	if (qp_has_sq(attr))
 		err = sroce_ring_attach(&qp->sq.ring, context, &resp->sq_mi);
 	if (!err && qp_has_rq(attr))
 		err = sroce_ring_attach(&qp->rq.ring, context, &resp->rq_mi);
@@ -99,6 +125,14 @@ static void qp_release(struct sroce_qp *qp)
 	free(qp);
 }
 
+static void qp_set_hash(struct sroce_rx_hash *to, const struct ibv_rx_hash_conf *from)
+{
+	to->fields = from->rx_hash_fields_mask;
+	to->function = from->rx_hash_function;
+	to->key_length = from->rx_hash_key_len;
+	memcpy(to->key, from->rx_hash_key, sizeof(to->key));
+}
+
 static int qp_command(struct sroce_qp *qp, struct ibv_context *context, struct sroce_pd *pd,
 		      struct ibv_qp_init_attr_ex *attr)
 {
@@ -106,9 +140,11 @@ static int qp_command(struct sroce_qp *qp, struct ibv_context *context, struct s
 	struct create_qp_cmd cmd = {};
 	int err;
 
-	err = qp_reserve(qp, pd, attr, &cmd.drv);
+	err = qp_reserve(qp, pd, attr, &cmd.drv.qp);
 	if (err)
 		return err;
+	if (qp_is_rss(attr))
+		qp_set_hash(&cmd.drv.hash, &attr->rx_hash_conf);
 	sroce_qp_ex_prepare(qp);
 	err = ibv_cmd_create_qp_ex2(context, &qp->ibv, attr, &cmd.ibv, sizeof(cmd), &resp.ibv,
 				    sizeof(resp)

@@ -221,6 +221,8 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 bool sroce_qp_ex_supports(enum ibv_qp_type type, uint64_t send_ops)
 {
 	switch (type) {
+	case IBV_QPT_RAW_PACKET:
+		return !(send_ops & ~(uint64_t)IBV_QP_EX_WITH_SEND);
 	case IBV_QPT_UD:
 		return !(send_ops & ~(uint64_t)OPS_SEND);
 	case IBV_QPT_UC:

@@ -364,6 +364,18 @@ bool sroce_qp_ex_supports(enum ibv_qp_type type, uint64_t send_ops);
 void sroce_qp_ex_prepare(struct sroce_qp *qp);
 int sroce_qp_ex_finish(struct sroce_qp *qp, enum ibv_qp_type type, uint64_t ops, bool wanted);
 
+/* flow.c */
+struct ibv_flow *sroce_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int sroce_destroy_flow(struct ibv_flow *flow);
+
+/* wq.c */
+struct ibv_wq *sroce_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+int sroce_modify_wq(struct ibv_wq *ibv, struct ibv_wq_attr *attr);
+int sroce_destroy_wq(struct ibv_wq *ibv);
+struct ibv_rwq_ind_table *sroce_create_rwq_table(struct ibv_context *context,
+						 struct ibv_rwq_ind_table_init_attr *attr);
+int sroce_destroy_rwq_table(struct ibv_rwq_ind_table *table);
+
 /* ah.c */
 struct ibv_ah *sroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int sroce_destroy_ah(struct ibv_ah *ibv);

@@ -232,6 +232,28 @@ struct sroce_create_qp_cmd {
 	struct sroce_user_ring	sq;
 };
 
+/*
+ * For a raw packet queue pair with an indirection table: how a received frame's place in
+ * the table is computed.  @function is IBV_RX_HASH_FUNC_TOEPLITZ, @fields are of enum
+ * ibv_rx_hash_fields.
+ */
+struct sroce_rx_hash {
+	__aligned_u64	fields;
+	__u8		function;
+	__u8		key_length;	/* 40 */
+	__u8		key[40];
+	__u8		reserved[6];
+};
+
+struct sroce_create_rss_qp_cmd {
+	struct sroce_create_qp_cmd	qp;
+	struct sroce_rx_hash		hash;
+};
+
+struct sroce_create_wq_cmd {
+	struct sroce_user_ring	ring;
+};
+
 struct sroce_create_srq_cmd {
 	struct sroce_user_ring	ring;
 };
@@ -249,6 +271,10 @@ struct sroce_create_qp_resp {
 	struct sroce_mmap_info	sq_mi;
 };
 
+struct sroce_create_wq_resp {
+	struct sroce_mmap_info	mi;
+};
+
 struct sroce_create_srq_resp {
 	struct sroce_mmap_info	mi;
 	__u32			srq_num;
@@ -262,6 +288,7 @@ struct sroce_create_srq_resp {
 enum sroce_wc_flags {
 	SROCE_WC_GRH		= 1 << 0,
 	SROCE_WC_WITH_IMM	= 1 << 1,
+	SROCE_WC_IP_CSUM_OK	= 1 << 2,
 	SROCE_WC_WITH_INV	= 1 << 3,
 };
 

@@ -12,6 +12,9 @@
 #include <linux/timer.h>
 #include <linux/version.h>
 #include <net/flow.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
 #include <net/inet_dscp.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>

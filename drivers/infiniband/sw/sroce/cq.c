@@ -210,6 +210,7 @@ static u32 sroce_user_wc_flags(int wc_flags)
 {
 	return (wc_flags & IB_WC_GRH ? SROCE_WC_GRH : 0) |
 	       (wc_flags & IB_WC_WITH_IMM ? SROCE_WC_WITH_IMM : 0) |
+	       (wc_flags & IB_WC_IP_CSUM_OK ? SROCE_WC_IP_CSUM_OK : 0) |
 	       (wc_flags & IB_WC_WITH_INVALIDATE ? SROCE_WC_WITH_INV : 0);
 }
 

@@ -14,6 +14,7 @@
 #include "cq.h"
 #include "device.h"
 #include "dm.h"
+#include "flow.h"
 #include "gid.h"
 #include "mcast.h"
 #include "mmap.h"
@@ -24,8 +25,10 @@
 #include "pma.h"
 #include "port.h"
 #include "qp.h"
+#include "raw.h"
 #include "restrack.h"
 #include "ring.h"
+#include "rss.h"
 #include "send.h"
 #include "srq.h"
 #include "uverbs.h"
@@ -48,12 +51,21 @@ static DEFINE_MUTEX(sroce_devices_lock);	/* protects the list */
  * known by the room for an answer that it leaves, which also the core does not when
  * it asks for kernel users.
  */
-static int sroce_query_extensions(struct ib_device_attr *attr, struct ib_udata *udata)
+static int sroce_query_extensions(const struct sroce_dev *dev, struct ib_device_attr *attr,
+				  struct ib_udata *udata)
 {
 	struct sroce_query_device_resp resp = { .ext = SROCE_EXT_ALL };
 
 	attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->max_dm_size = SROCE_MAX_DM;
+	if (sroce_raw_possible(dev)) {
+		attr->rss_caps.supported_qpts = BIT(IB_QPT_RAW_PACKET);
+		attr->rss_caps.max_rwq_indirection_tables = SROCE_MAX_QP;
+		attr->rss_caps.max_rwq_indirection_table_size = SROCE_MAX_RWQ_TABLE;
+		attr->max_wq_type_rq = SROCE_MAX_QP;
+		if (SROCE_FLOW_STEERING)
+			attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
+	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = NSEC_PER_SEC / HZ_PER_KHZ;	/* kHz: it counts nanoseconds */
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
@@ -102,9 +114,14 @@ static int sroce_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	attr->max_pkeys = SROCE_PKEY_TABLE;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
 	attr->cq_caps.max_cq_moderation_period = U16_MAX;
+	if (sroce_raw_possible(to_sdev(ibdev))) {
+		attr->max_raw_ethy_qp = SROCE_MAX_QP;
+		attr->raw_packet_caps = IB_RAW_PACKET_CAP_IP_CSUM;
+		attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
+	}
 	sroce_odp_query(attr);
 	attr->local_ca_ack_delay = 15;	/* 134 ms: a host may be busy */
-	return udata && udata->outlen ? sroce_query_extensions(attr, udata) : 0;
+	return udata && udata->outlen ? sroce_query_extensions(to_sdev(ibdev), attr, udata) : 0;
 }
 
 /* A provider that says nothing gets the common ABI; one that asks, what there is of it */
@@ -208,9 +225,12 @@ static const struct ib_device_ops sroce_ops_table = {
 	.counter_update_stats = sroce_counter_update_stats,
 	.create_ah = sroce_create_ah,
 	.create_cq = sroce_op_create_cq,
+	.create_flow = sroce_create_flow,
 	.create_qp = sroce_create_qp,
+	.create_rwq_ind_table = sroce_create_rwq_table,
 	.create_srq = sroce_create_srq,
 	.create_user_ah = sroce_create_ah,
+	.create_wq = sroce_create_wq,
 	.dealloc_dm = sroce_dealloc_dm,
 	.dealloc_driver = sroce_dealloc_driver,
 	.dealloc_mw = sroce_dealloc_mw,
@@ -221,8 +241,11 @@ static const struct ib_device_ops sroce_ops_table = {
 	.dereg_mr = sroce_dereg_mr,
 	.destroy_ah = sroce_destroy_ah,
 	.destroy_cq = sroce_destroy_cq,
+	.destroy_flow = sroce_destroy_flow,
 	.destroy_qp = sroce_destroy_qp,
+	.destroy_rwq_ind_table = sroce_destroy_rwq_table,
 	.destroy_srq = sroce_destroy_srq,
+	.destroy_wq = sroce_destroy_wq,
 	.detach_mcast = sroce_detach_mcast,
 	.disassociate_ucontext = sroce_disassociate_ucontext,
 	.enable_driver = sroce_enable_driver,
@@ -243,6 +266,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	.modify_cq = sroce_modify_cq,
 	.modify_qp = sroce_modify_qp,
 	.modify_srq = sroce_modify_srq,
+	.modify_wq = sroce_modify_wq,
 	.poll_cq = sroce_poll_cq,
 	.post_recv = sroce_post_recv,
 	.post_send = sroce_post_send,
@@ -268,6 +292,7 @@ static const struct ib_device_ops sroce_ops_table = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, sroce_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, sroce_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, sroce_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_rwq_ind_table, sroce_rwq_table, ibtable),
 	INIT_RDMA_OBJ_SIZE(ib_srq, sroce_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, sroce_xrcd, ibxrcd),
 	SROCE_COUNTER_OBJ_SIZE
@@ -290,6 +315,7 @@ static void sroce_device_setup(struct sroce_dev *dev, struct net_device *netdev)
 
 	INIT_LIST_HEAD(&dev->all);
 	sroce_address_setup(dev);
+	INIT_LIST_HEAD(&dev->flows);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->mws, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);

@@ -4,6 +4,7 @@
 #define SROCE_DEVICE_H
 
 #include <linux/netdevice.h>
+#include <linux/netfilter.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -78,6 +79,10 @@ struct sroce_qp;
  * @held: memory that packets before their turn take, bytes
  * @srq_number: number of the last SRQ
  * @congestion: parameters of congestion control
+ * @flows: flow steering rules in the order in which they count; changed under rtnl,
+ *	readers are in an RCU section
+ * @flow_count: how many there are, under rtnl
+ * @flow_hook: where frames are taken from the net device while there are any, likewise
  */
 struct sroce_dev {
 	struct ib_device		ibdev;
@@ -102,6 +107,9 @@ struct sroce_dev {
 	atomic_long_t			held;
 	atomic_t			srq_number;
 	struct sroce_congestion_parameters congestion;
+	struct list_head		flows;
+	u32				flow_count;
+	struct nf_hook_ops		flow_hook;
 };
 
 static inline struct sroce_dev *to_sdev(struct ib_device *ibdev)

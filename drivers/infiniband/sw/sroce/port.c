@@ -11,6 +11,7 @@
 #include "address.h"
 #include "ah.h"
 #include "device.h"
+#include "flow.h"
 #include "mcast.h"
 #include "port.h"
 
@@ -92,6 +93,7 @@ void sroce_port_unbind(struct sroce_dev *dev)
 
 	if (!netdev)
 		return;
+	sroce_flow_unbind(dev, netdev);
 	RCU_INIT_POINTER(dev->netdev, NULL);
 	list_del_rcu(&dev->list);
 	dev->state = IB_PORT_DOWN;

@@ -11,7 +11,9 @@
 #include "mcast.h"
 #include "port.h"
 #include "qp.h"
+#include "raw.h"
 #include "respond.h"
+#include "rss.h"
 #include "send.h"
 #include "trace.h"
 #include "xrc.h"
@@ -176,7 +178,7 @@ static void sroce_qp_answer_ring(struct sroce_qp *qp)
 static void sroce_qp_recheck(struct sroce_qp *qp)
 {
 	struct sroce_responder *resp = &qp->resp;
-	bool user = qp->ibqp.uobject && resp->rq.ring.queue;
+	bool user = sroce_ring_is_user(&resp->rq.ring);
 
 	if (user && sroce_rq_available(&resp->rq))
 		resp->recheck = SROCE_RECHECK_MIN;
@@ -246,8 +248,12 @@ static void sroce_qp_transmit(struct sroce_qp *qp)
 		frames += skb_queue_len(&qp->tx);
 		skb_queue_splice_init(&qp->tx, &list);
 		spin_unlock(&qp->lock);
-		while ((skb = __skb_dequeue(&list)))
-			sroce_transmit(qp->dev, skb);
+		while ((skb = __skb_dequeue(&list))) {
+			if (unlikely(sroce_qp_is_raw(qp)))
+				sroce_raw_transmit(qp->dev, skb);
+			else
+				sroce_transmit(qp->dev, skb);
+		}
 		spin_lock(&qp->lock);
 	}
 	qp->transmitting = false;
@@ -394,7 +400,7 @@ void sroce_qp_error(struct sroce_qp *qp)
 	qp->resp.recheck = SROCE_RECHECK_MIN;
 	if (qp->ibqp.srq)
 		sroce_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-	else if (qp->ibqp.uobject && qp->resp.rq.ring.queue)
+	else if (sroce_ring_is_user(&qp->resp.rq.ring))
 		sroce_qp_work_due(qp, SROCE_WORK_RECHECK);
 }
 
@@ -478,6 +484,10 @@ static bool sroce_cqs_ok(const struct ib_qp_init_attr *init)
 		return init->send_cq;
 	case IB_QPT_XRC_TGT:
 		return init->xrcd;
+	case IB_QPT_RAW_PACKET:
+		if (init->rwq_ind_tbl)	/* what it receives completes where that says */
+			return !init->recv_cq && !init->cap.max_send_wr && !init->srq;
+		return init->send_cq && init->recv_cq;
 	default:
 		return init->send_cq && init->recv_cq;
 	}
@@ -496,6 +506,10 @@ static int sroce_qp_check_init(struct ib_qp *ibqp, const struct ib_qp_init_attr 
 		if (!ibqp->uobject)
 			return -EOPNOTSUPP;
 		break;
+	case IB_QPT_RAW_PACKET:
+		if (!ibqp->uobject || !sroce_raw_possible(to_sdev(ibqp->device)))
+			return -EOPNOTSUPP;
+		break;
 	case IB_QPT_GSI:
 		if (init->port_num != SROCE_PORT)
 			return -EINVAL;
@@ -505,7 +519,7 @@ static int sroce_qp_check_init(struct ib_qp *ibqp, const struct ib_qp_init_attr 
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (init->create_flags)
+	if (init->create_flags || (init->rwq_ind_tbl && init->qp_type != IB_QPT_RAW_PACKET))
 		return -EOPNOTSUPP;
 	if (!sroce_cqs_ok(init))
 		return -EINVAL;
@@ -518,7 +532,7 @@ static int sroce_qp_create_sq(struct sroce_qp *qp, struct ib_qp_cap *cap, struct
 	struct sroce_requester *req = &qp->req;
 	u32 payload;
 
-	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT) {
+	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT || qp->rss) {
 		cap->max_send_wr = 0;
 		cap->max_send_sge = 0;
 		cap->max_inline_data = 0;
@@ -546,6 +560,8 @@ static int sroce_qp_create_rq(struct sroce_qp *qp, struct ib_srq *srq, struct ib
 
 	if (xrc)	/* a target, whatever its SRQs have */
 		max_sge = SROCE_MAX_SGE;
+	if (qp->rss)
+		return 0;
 	qp->resp.recv.sgl = sroce_sgl_alloc(max_sge);
 	if (!qp->resp.recv.sgl)
 		return -ENOMEM;
@@ -566,6 +582,7 @@ static void sroce_qp_free_queues(struct sroce_qp *qp)
 	kfree(qp->req.gather);
 	kfree(qp->req.scatter);
 	kfree(qp->resp.recv.sgl);
+	kfree(qp->rss);
 	kvfree(qp->resp.resources);
 }
 
@@ -593,10 +610,10 @@ static void sroce_qp_unpublish(struct sroce_qp *qp)
 		xa_erase(&sroce_qps, qp->ibqp.qp_num);
 }
 
-static void sroce_qp_setup(struct sroce_qp *qp, struct ib_qp *ibqp,
+static void sroce_qp_setup(struct sroce_qp *qp, struct ib_device *ibdev,
 			   const struct ib_qp_init_attr *init)
 {
-	qp->dev = to_sdev(ibqp->device);
+	qp->dev = to_sdev(ibdev);
 	kref_init(&qp->ref);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
@@ -643,8 +660,11 @@ int sroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_
 		if (err)
 			return err;
 	}
-	sroce_qp_setup(qp, ibqp, init);
-	err = sroce_qp_create_sq(qp, &init->cap, udata, &cmd.sq, &resp.sq_mi);
+	sroce_qp_setup(qp, ibqp->device, init);
+	if (init->rwq_ind_tbl)
+		err = sroce_rss_create(qp, init->rwq_ind_tbl, udata);
+	if (!err)
+		err = sroce_qp_create_sq(qp, &init->cap, udata, &cmd.sq, &resp.sq_mi);
 	if (!err)
 		err = sroce_qp_create_rq(qp, init->srq, &init->cap, udata, &cmd.rq, &resp.rq_mi);
 	if (err)
@@ -671,17 +691,66 @@ err_queues:
 }
 
 /**
- * sroce_destroy_qp - ib_device_ops.destroy_qp
- * @ibqp: queue pair
- * @udata: nothing in it
+ * sroce_qp_create_half - create what receives only, for RSS
+ * @qp: zeroed, but for the device, domain, receive CQ and type in @ibqp
+ * @init: its capacity
+ * @udata: the user's call
+ * @user: the user's memory for the queue, if any
+ * @mi: where to say how it is mapped
+ *
+ * Context: process.  Return: 0 or an errno.
+ */
+int sroce_qp_create_half(struct sroce_qp *qp, struct ib_qp_init_attr *init,
+			 struct ib_udata *udata, const struct sroce_user_ring *user,
+			 struct sroce_mmap_info *mi)
+{
+	int err;
+
+	sroce_qp_setup(qp, qp->ibqp.device, init);
+	err = sroce_qp_create_rq(qp, NULL, &init->cap, udata, user, mi);
+	if (!err)
+		err = sroce_qp_publish(qp, qp->ibqp.qp_type);
+	if (err)
+		sroce_qp_free_queues(qp);
+	return err;
+}
+
+/**
+ * sroce_qp_move - change the state of what receives only
+ * @qp: of sroce_qp_create_half()
+ * @from: the state that it is in, or -1 for any
+ * @to: RESET, RTR or ERR
+ *
+ * Return: 0, or -EINVAL when it is in another state or there is no way.
+ */
+int sroce_qp_move(struct sroce_qp *qp, int from, enum ib_qp_state to)
+{
+	int err = 0;
+
+	spin_lock_bh(&qp->lock);
+	if (from >= 0 && qp->state != from)
+		err = -EINVAL;
+	else if (to == IB_QPS_RESET)
+		sroce_qp_reset(qp);
+	else if (to == IB_QPS_ERR && qp->state != IB_QPS_RESET)
+		sroce_qp_error(qp);
+	else if (to == IB_QPS_RTR && qp->state != IB_QPS_ERR)
+		sroce_qp_set_state(qp, to);
+	else
+		err = -EINVAL;
+	sroce_qp_unlock(qp);
+	return err;
+}
+
+/**
+ * sroce_qp_end - end a queue pair's life
+ * @qp: queue pair
  *
  * On return nothing refers to it: no packet, timer, worker or notification.
- * Context: process, sleeps.  Return: 0.
+ * Context: process, sleeps.
  */
-int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+void sroce_qp_end(struct sroce_qp *qp)
 {
-	struct sroce_qp *qp = to_sqp(ibqp);
-
 	sroce_qp_unpublish(qp);
 	sroce_mcast_detach_all(qp);
 	spin_lock_bh(&qp->lock);
@@ -699,6 +768,18 @@ int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	sroce_av_put(qp->av);
 	sroce_qp_free_queues(qp);
+}
+
+/**
+ * sroce_destroy_qp - ib_device_ops.destroy_qp
+ * @ibqp: queue pair, to which no flow steering rule leads: the core counts them
+ * @udata: nothing in it
+ *
+ * Context: process, sleeps.  Return: 0.
+ */
+int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	sroce_qp_end(to_sqp(ibqp));
 	return 0;
 }
 

@@ -22,6 +22,8 @@
 #include "srq.h"
 #include "wire.h"
 
+struct sroce_rss;
+
 /* When a queue pair's worker has something to do */
 enum sroce_work {
 	SROCE_WORK_NONE,
@@ -316,6 +318,7 @@ struct sroce_responder {
  * @sq_drained: IB_EVENT_SQ_DRAINED was reported, or is not wanted
  * @overrun: a CQ lost a completion: the worker takes the queue pair to the error state
  * @dead: being destroyed
+ * @rss: how a raw packet queue pair divides what it receives among others, or NULL
  * @counters: its own, NULL when it is bound to none
  */
 struct sroce_qp {
@@ -346,6 +349,7 @@ struct sroce_qp {
 	bool				sq_drained;
 	bool				overrun;
 	bool				dead;
+	struct sroce_rss		*rss;
 	struct sroce_counters __percpu	*counters;
 };
 
@@ -387,6 +391,12 @@ static inline bool sroce_qp_is_datagram(const struct sroce_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
 }
 
+/* Of whole Ethernet frames */
+static inline bool sroce_qp_is_raw(const struct sroce_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_RAW_PACKET;
+}
+
 /* RC, and XRC, which differs only in whose receive queue it is */
 static inline bool sroce_qp_is_reliable(const struct sroce_qp *qp)
 {
@@ -421,6 +431,11 @@ int sroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 int sroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		    const struct ib_recv_wr **bad_wr);
 
+int sroce_qp_create_half(struct sroce_qp *qp, struct ib_qp_init_attr *init,
+			 struct ib_udata *udata, const struct sroce_user_ring *user,
+			 struct sroce_mmap_info *mi);
+int sroce_qp_move(struct sroce_qp *qp, int from, enum ib_qp_state to);
+void sroce_qp_end(struct sroce_qp *qp);
 int sroce_qp_init(void);
 void sroce_qp_exit(void);
 struct sroce_qp *sroce_qp_find(const struct sroce_dev *dev, u32 qpn);

@@ -25,6 +25,8 @@
 
 static bool sroce_service_ok(const struct sroce_qp *qp, u8 opcode)
 {
+	if (sroce_qp_is_raw(qp))
+		return false;
 	if (opcode == SROCE_CNP)
 		return !sroce_qp_is_datagram(qp);
 	switch (qp->ibqp.qp_type) {

@@ -752,6 +752,31 @@ static void sroce_respond_datagram(struct sroce_qp *qp, const struct sroce_packe
 	sroce_recv_complete(qp, &wc, sroce_is_solicited(packet));
 }
 
+/**
+ * sroce_respond_frame - take a frame for a raw packet queue pair
+ * @qp: queue pair, locked, that can receive
+ * @frame: the frame
+ * @length: its length, bytes
+ * @wc_flags: for the completion
+ *
+ * Without a receive work request it is lost; one that it does not fit into completes with
+ * an error, and the queue pair goes to the error state.
+ */
+void sroce_respond_frame(struct sroce_qp *qp, const void *frame, u32 length, int wc_flags)
+{
+	const struct sroce_packet whole = { .op = &sroce_ops[SROCE_SEND_ONLY] };
+	struct ib_wc wc = {
+		.status = IB_WC_SUCCESS,
+		.opcode = IB_WC_RECV,
+		.byte_len = length,
+		.wc_flags = wc_flags,
+	};
+
+	if (!qp->resp.failed && sroce_recv_need(qp) &&
+	    sroce_recv_write(qp, &whole, 0, frame, length))
+		sroce_recv_complete(qp, &wc, false);
+}
+
 static void sroce_established(struct sroce_qp *qp)
 {
 	if (qp->state != IB_QPS_RTR || qp->comm_est || sroce_qp_is_datagram(qp))

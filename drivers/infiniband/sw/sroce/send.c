@@ -14,6 +14,7 @@
 #include "complete.h"
 #include "mr.h"
 #include "qp.h"
+#include "raw.h"
 #include "respond.h"
 #include "send.h"
 #include "trace.h"
@@ -23,6 +24,8 @@ static bool sroce_send_opcode_ok(const struct sroce_qp *qp, u32 opcode)
 {
 	bool kernel = !qp->ibqp.uobject;
 
+	if (sroce_qp_is_raw(qp))
+		return opcode == IB_WR_SEND;
 	switch (opcode) {
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
@@ -184,6 +187,11 @@ static enum ib_wc_status sroce_wqe_copy(struct sroce_qp *qp, u32 slot)
 		return IB_WC_LOC_LEN_ERR;
 	if (sroce_qp_is_datagram(qp) && wqe->length > qp->mtu)
 		return IB_WC_LOC_LEN_ERR;
+	if (sroce_qp_is_raw(qp)) {
+		wqe->packets = 1;
+		return sroce_raw_length_ok(qp->dev, wqe->length) ?
+		       IB_WC_SUCCESS : IB_WC_LOC_LEN_ERR;
+	}
 	wqe->packets = sroce_wqe_is_atomic(wqe) ? 1 : max(1u, DIV_ROUND_UP(wqe->length, qp->mtu));
 	return IB_WC_SUCCESS;
 }
@@ -512,6 +520,30 @@ static void sroce_send_asked(struct sroce_qp *qp, struct sroce_swqe *wqe, u32 in
 	sroce_recover_sent(qp, req->psn, sroce_send_repeats(req, req->psn));
 }
 
+/* The frame of a raw packet queue pair's request: as sroce_send_packet() */
+static int sroce_send_frame(struct sroce_qp *qp, u32 slot)
+{
+	struct sroce_swqe *wqe = &qp->req.wqes[slot];
+	struct sk_buff *skb = sroce_raw_alloc(wqe->length);
+	int status;
+
+	if (!skb)
+		return -ENOMEM;
+	status = sroce_gather(qp, slot, 0, skb->data, wqe->length);
+	if (status == IB_WC_SUCCESS &&
+	    !sroce_raw_finish(qp->dev, skb, wqe->flags & IB_SEND_IP_CSUM))
+		status = IB_WC_LOC_LEN_ERR;
+	if (status == IB_WC_SUCCESS) {
+		__skb_queue_tail(&qp->tx, skb);
+		return 0;
+	}
+	kfree_skb(skb);
+	if (status < 0)
+		return status;
+	sroce_wqe_fail(wqe, status);
+	return 1;
+}
+
 /* Builds packet @index of a message: 0, -ENOMEM, or 1 when the request failed */
 static int sroce_send_packet(struct sroce_qp *qp, struct sroce_burst *burst, u32 slot, u32 index)
 {
@@ -617,9 +649,12 @@ static bool sroce_send_step(struct sroce_qp *qp, struct sroce_burst *burst)
 	if (WARN_ON_ONCE(index >= wqe->packets))
 		return false;
 	if (!sroce_send_may(qp, wqe, index) ||
-	    (!sroce_qp_is_datagram(qp) && sroce_congestion_wait(qp)))
+	    (!sroce_qp_is_datagram(qp) && !sroce_qp_is_raw(qp) && sroce_congestion_wait(qp)))
 		return false;
-	err = sroce_send_packet(qp, burst, req->next, index);
+	if (sroce_qp_is_raw(qp))
+		err = sroce_send_frame(qp, req->next);
+	else
+		err = sroce_send_packet(qp, burst, req->next, index);
 	if (err == -EAGAIN && sroce_qp_is_reliable(qp)) {
 		sroce_recover_wait(qp, SROCE_PAGES_US);
 		return false;
@@ -644,7 +679,7 @@ static bool sroce_send_here(struct sroce_qp *qp)
 
 	if (sroce_qp_is_datagram(qp))
 		return true;
-	if (qp->ibqp.qp_type == IB_QPT_UC)
+	if (qp->ibqp.qp_type == IB_QPT_UC || sroce_qp_is_raw(qp))
 		return sroce_stream_here(qp, &req->stream, false, SROCE_WORK_NOW);
 	return sroce_stream_here(qp, &req->stream,
 				 req->una == req->psn_max || req->psn != req->psn_max,
