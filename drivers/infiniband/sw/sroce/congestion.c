@@ -15,10 +15,10 @@
  * departure times of frames do most of its work.
  */
 #include "ah.h"
+#include "answer.h"
 #include "build.h"
 #include "congestion.h"
 #include "qp.h"
-#include "respond.h"
 #include "send.h"
 #include "trace.h"
 
@@ -311,7 +311,7 @@ static enum hrtimer_restart sroce_congestion_timer(struct hrtimer *timer)
 	qp->req.congestion.timing = false;
 	qp->req.congestion.dcqcn.full_at = ktime_get();
 	if (!qp->dead) {
-		sroce_respond_run(qp);
+		sroce_answer_run(qp);
 		sroce_send_run(qp);
 	}
 	sroce_qp_unlock(qp);

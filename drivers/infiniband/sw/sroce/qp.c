@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/uverbs_ioctl.h>
+#include "answer.h"
 #include "complete.h"
 #include "encap.h"
 #include "mcast.h"
@@ -198,7 +199,7 @@ static void sroce_qp_work(struct work_struct *work)
 	if (qp->state == IB_QPS_ERR)
 		sroce_qp_recheck(qp);
 	/* a stream that this CPU may not send calls the worker of the right one */
-	sroce_respond_run(qp);
+	sroce_answer_run(qp);
 	sroce_qp_answer_ring(qp);
 	sroce_qp_unlock(qp);
 	sroce_qp_put(qp);
@@ -532,7 +533,7 @@ static int sroce_qp_create_sq(struct sroce_qp *qp, struct ib_qp_cap *cap, struct
 	struct sroce_requester *req = &qp->req;
 	u32 payload;
 
-	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT || qp->rss) {
+	if (sroce_qp_is_xrc_target(qp) || qp->rss) {
 		cap->max_send_wr = 0;
 		cap->max_send_sge = 0;
 		cap->max_inline_data = 0;
@@ -556,7 +557,7 @@ static int sroce_qp_create_rq(struct sroce_qp *qp, struct ib_srq *srq, struct ib
 			      struct sroce_mmap_info *mi)
 {
 	u32 max_sge = srq ? to_ssrq(srq)->rq.max_sge : max(cap->max_recv_sge, 1u);
-	bool xrc = qp->ibqp.qp_type == IB_QPT_XRC_INI || qp->ibqp.qp_type == IB_QPT_XRC_TGT;
+	bool xrc = qp->ibqp.qp_type == IB_QPT_XRC_INI || sroce_qp_is_xrc_target(qp);
 
 	if (xrc)	/* a target, whatever its SRQs have */
 		max_sge = SROCE_MAX_SGE;

@@ -200,6 +200,11 @@ struct sroce_span {
 	bool			resumed;
 };
 
+static inline bool sroce_span_pending(const struct sroce_span *span)
+{
+	return span->next < span->end;
+}
+
 /**
  * struct sroce_resource - a READ or atomic that we respond to (9.7.7, 9.4.5)
  * @atomic: which of both
@@ -402,6 +407,19 @@ static inline bool sroce_qp_is_reliable(const struct sroce_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_RC || qp->ibqp.qp_type == IB_QPT_XRC_INI ||
 	       qp->ibqp.qp_type == IB_QPT_XRC_TGT;
+}
+
+/* The half of an XRC connection that receives, into whatever SRQ a request names */
+static inline bool sroce_qp_is_xrc_target(const struct sroce_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_XRC_TGT;
+}
+
+/* Where the responder keeps its request of a number */
+static inline struct sroce_resource *sroce_resource(const struct sroce_responder *resp,
+						    u32 number)
+{
+	return &resp->resources[number % resp->num_resources];
 }
 
 /* The protection domain of what a peer accesses */

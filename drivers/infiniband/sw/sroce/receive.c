@@ -11,6 +11,7 @@
 #include <linux/rcupdate.h>
 #include <net/netfilter/nf_conntrack.h>
 #include <rdma/ib_addr.h>
+#include "answer.h"
 #include "complete.h"
 #include "device.h"
 #include "encap.h"
@@ -193,7 +194,7 @@ static void sroce_receive_finish(struct sroce_qp *qp)
 	if (unlikely(qp->req.congestion.notify))
 		sroce_congestion_notify(qp);
 	if (sroce_qp_is_reliable(qp)) {
-		sroce_respond_run(qp);
+		sroce_answer_run(qp);
 		sroce_send_run(qp);
 	}
 	sroce_qp_unlock(qp);

@@ -10,7 +10,6 @@ struct sroce_packet;
 
 void sroce_respond_packet(struct sroce_qp *qp, const struct sroce_packet *packet);
 void sroce_respond_frame(struct sroce_qp *qp, const void *frame, u32 length, int wc_flags);
-void sroce_respond_run(struct sroce_qp *qp);
 void sroce_respond_flush(struct sroce_qp *qp);
 
 #endif /* SROCE_RESPOND_H */
