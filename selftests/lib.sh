@@ -401,6 +401,20 @@ pair_down() {
 
 # ---------------------------------------------------------------- a server and a client
 
+# cm_listens PORT: whether the list of rdma_cm's objects on the standard input has a
+# listener that is heard. It is in the list a moment before that; so its owner has to
+# sleep, or else to have been in user space since it was first seen here.
+cm_listens() {
+	local owner user seen="$TMP/listener.$1"
+
+	owner=$(sed -nE "/state LISTEN.*src-addr [^ ]*:$1( |\$)/s/.* pid ([0-9]+).*/\\1/p" | head -n 1)
+	[ -n "$owner" ] || return 1
+	grep -q '^State:.S' "/proc/$owner/status" 2>/dev/null && return
+	user=$(sed 's/.*) //' "/proc/$owner/stat" | cut -d' ' -f12) 2>/dev/null
+	[ -e "$seen" ] || echo "$user" >"$seen"
+	[ "$user" -gt "$(cat "$seen")" ] 2>/dev/null
+}
+
 # listening PID KIND PORT: true once the process's namespace has a listener:
 # KIND tcp (socket) or cm (rdma_cm); cm6 is cm. A dead server also ends the wait.
 listening() {
@@ -413,7 +427,7 @@ listening() {
 		grep -qE "$hex" "/proc/$1/net/tcp" "/proc/$1/net/tcp6" 2>/dev/null
 		;;
 	cm)
-		on_b rdma resource show cm_id 2>/dev/null | grep -qE "state LISTEN.*src-addr [^ ]*:$3( |$)"
+		on_b rdma resource show cm_id 2>/dev/null | cm_listens "$3"
 		;;
 	*)
 		return 0
