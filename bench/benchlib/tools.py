@@ -158,13 +158,19 @@ class Tools:
         count = self._plan.connections
         address = ends.address("B", point.family)
         command = ["cmtime", "-c", count]
+        if "controller_address" in ends.client(["sh", "-c", "cmtime --help 2>&1 || true"]):
+            command += ["-p", CM_PORT, "-C", address]
+            server, client, ready = ["-L", "-b", address], ["-b", ends.address("A", point.family)], \
+                listens(CM_PORT)
+        else:
+            server, client = ["-b", address], ["-s", address]
 
-        def ready(_):
-            listing = ends.start("B", ["rdma", "resource", "show", "cm_id"])
-            return re.search(rf"LISTEN.*:{CM_PORT}\b", listing.communicate()[0])
+            def ready(_):
+                listing = ends.start("B", ["rdma", "resource", "show", "cm_id"])
+                return re.search(rf"LISTEN.*:{CM_PORT}\b", listing.communicate()[0])
 
-        with ends.server([*command, "-b", address], ready, stays=True):
-            output = ends.client([*command, "-s", address])
+        with ends.server([*command, *server], ready, stays=True):
+            output = ends.client([*command, *client])
         return {"connections": count / connecting_seconds(output)}
 
 
