@@ -151,6 +151,10 @@ int main(int argc, char **argv)
 	     "a range that ends behind the region");
 	CASE(&p, refuse(&p, granted, ALL_ACCESS, 0, IBV_FLUSH_GLOBAL, IBV_WC_REM_INV_REQ_ERR),
 	     "a queue pair that does not grant it");
+	CASE(&p, refuse(&p, granted, all, 0, 0x10 | IBV_FLUSH_GLOBAL, IBV_WC_LOC_QP_OP_ERR),
+	     "a type that FLUSH does not have, at the requester");
+	CASE(&p, refuse(&p, granted, all, 0, 0, IBV_WC_LOC_QP_OP_ERR),
+	     "a FLUSH of no type, at the requester");
 	CASE(&p, ordinary_memory(&p), "no persistence of memory that is not persistent");
 	return tap_plan();
 }

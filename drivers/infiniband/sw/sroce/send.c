@@ -112,6 +112,15 @@ static int sroce_wqe_length(struct sroce_qp *qp, u32 slot, const struct sroce_se
 	return err;
 }
 
+/* What a FLUSH asks for, as it is on the wire, or 0 for what has no place there */
+static u32 sroce_feth(u32 type, u32 level)
+{
+	if (type > SROCE_FETH_TYPE_MASK ||
+	    level > SROCE_FETH_LEVEL_MASK >> SROCE_FETH_LEVEL_SHIFT)
+		return 0;
+	return type | level << SROCE_FETH_LEVEL_SHIFT;
+}
+
 static void sroce_wqe_copy_operands(const struct sroce_qp *qp, const struct sroce_send_wr *wr,
 				    struct sroce_swqe *wqe)
 {
@@ -134,9 +143,7 @@ static void sroce_wqe_copy_operands(const struct sroce_qp *qp, const struct sroc
 	case SROCE_WR_FLUSH:
 		wqe->remote_addr = READ_ONCE(wr->wr.flush.remote_addr);
 		wqe->rkey = READ_ONCE(wr->wr.flush.rkey);
-		wqe->feth = (READ_ONCE(wr->wr.flush.type) & SROCE_FETH_TYPE_MASK) |
-			    (READ_ONCE(wr->wr.flush.level) << SROCE_FETH_LEVEL_SHIFT &
-			     SROCE_FETH_LEVEL_MASK);
+		wqe->feth = sroce_feth(READ_ONCE(wr->wr.flush.type), READ_ONCE(wr->wr.flush.level));
 		break;
 	case IB_WR_BIND_MW:
 		wqe->bind.addr = READ_ONCE(wr->wr.mw.addr);
@@ -177,6 +184,8 @@ static enum ib_wc_status sroce_wqe_copy(struct sroce_qp *qp, u32 slot)
 	sroce_wqe_copy_operands(qp, &ring->wr, wqe);
 	if (sroce_wqe_is_local(wqe))
 		return IB_WC_SUCCESS;
+	if (opcode == SROCE_WR_FLUSH && !(wqe->feth & SROCE_FETH_TYPE_MASK))
+		return IB_WC_LOC_QP_OP_ERR;	/* it would flush nothing */
 	if (sroce_wqe_is_rd_atomic(wqe) &&
 	    ((wqe->flags & IB_SEND_INLINE && opcode != SROCE_WR_ATOMIC_WRITE) ||
 	     !qp->attr.max_rd_atomic))
