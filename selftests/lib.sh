@@ -59,8 +59,17 @@ tap_diag() {
 
 # tap_start TITLE: first line of a test file's output.
 tap_start() {
+	echo "selftest $$ starts" >/dev/kmsg
 	echo "TAP version 13"
 	echo "# $1: driver $DRIVER_A to $DRIVER_B, provider $PROVIDER, Linux $(uname -r)"
+}
+
+# kernel_complaints: the first line of each warning and report in the kernel's log since
+# tap_start, five at most.
+kernel_complaints() {
+	dmesg | tac | sed "/selftest $$ starts/q" | tac |
+		grep -E 'WARNING:|BUG:|Oops|general protection|refcount_t|possible .* lock|leaked|INFO: task|unregister_netdevice: waiting|restrack' |
+		tail -5
 }
 
 # ok DESCRIPTION: a test point that passed.

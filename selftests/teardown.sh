@@ -220,10 +220,6 @@ all_gone() {
 # intact: the devices are what they were before the round.
 intact() { [ -e /sys/class/infiniband/$DEV_A ] && [ -e /sys/class/infiniband/$DEV_B ] && no_objects; }
 
-kernel_complaints() {
-	dmesg | grep -E 'WARNING:|BUG:|Oops|general protection|refcount_t|possible .* lock|leaked|INFO: task|unregister_netdevice: waiting|restrack' | tail -5
-}
-
 # way NAME ROUND [KEEPS]: one test point; KEEPS: a round leaves the devices in place.
 way() {
 	local name=$1 round=$2 keeps=$3 kept= i

@@ -37,6 +37,20 @@ module_text() {
 		sed -n '1p;$p' | sed 's/^/0x/' | paste -sd' '
 }
 
+# spare FUNCTION: no faults below this function of the kernel.
+spare() {
+	local start end c
+
+	read -r start end < <(sort /proc/kallsyms | awk -v name="$1" '
+		found { print start, $1; exit }
+		$3 == name { start = $1; found = 1 }')
+	[ "$end" ] || return 1
+	for c in $CAPABILITIES; do
+		echo "0x$start" >$DEBUG/$c/reject-start
+		echo "0x$end" >$DEBUG/$c/reject-end
+	done
+}
+
 # often PERCENT: so many of the allocations fail, whoever asks.
 often() {
 	echo "$1" >$DEBUG/failslab/probability
@@ -140,7 +154,15 @@ if [ -z "$1" ] || echo "load the module" | grep -q "$1"; then
 	rmmod sroce
 	# its functions are not there yet: any allocation
 	filter 0 0xffffffffffffffff
+	# the tracer warns of each event file that it cannot make, and of it again at the end
+	spare trace_module_notify
 	check "load the module, each allocation failing once" timeout 1200 "$TMP/faults" -l "$module"
 	modprobe sroce
+fi
+kernel_complaints >"$TMP/dmesg.out"
+if [ -s "$TMP/dmesg.out" ]; then
+	not_ok "the kernel complains" "$TMP/dmesg.out"
+else
+	ok "the kernel has nothing to complain of"
 fi
 tap_done
