@@ -469,7 +469,7 @@ static int sroce_flow_set(struct sroce_flow *flow, void *part, const void *value
 		if ((v[i] ^ vi) & m[i] & mi)
 			return -EINVAL;
 		m[i] |= mi;
-		v[i] = (v[i] | vi) & m[i];
+		v[i] |= vi & mi;	/* what is outside of the mask says nothing */
 	}
 	return 0;
 }
