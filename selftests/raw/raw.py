@@ -284,6 +284,20 @@ class Test:
                               capture_output=True, check=False)
         assert ping.returncode == 0, 'the stack gets nothing any more'
 
+    def t_defaults_beside_rules(self):
+        """an address that only rules have added is none of the stack's"""
+        default, owner = self.raw(), self.raw()
+        default.rule(flow_type=ALL_DEFAULT)
+        for dst in (PEER, GROUP):
+            owner.rule(EthSpec(dst_mac=dst), TcpUdpSpec(SPEC_UDP, dst_port=7))
+            for port, wanted in ((7, owner), (8, default)):
+                frame = udp_frame(dst, 1, port, b'left over')
+                self.peer.send(frame)
+                got = wanted.next()
+                while got is not None and got != frame:
+                    got = wanted.next()
+                assert got == frame, f'{dst}, port {port}'
+
     def t_masks(self):
         """what is outside of a specification's mask says nothing"""
         raw = self.raw()

@@ -56,17 +56,21 @@ struct sroce_flow {
 
 /**
  * struct sroce_flow_frame - a frame on its way through the rules
+ * @dev: device
  * @skb: the frame
  * @key: its headers
- * @leftover: the stack would not take it
+ * @leftover: the stack would not take it, if @judged
+ * @judged: a rule wanted to know that
  * @wc_flags: for completions
  * @copies: it as it was on the wire, or several that were merged, chained by @next
  * @copied: @copies were made
  */
 struct sroce_flow_frame {
+	const struct sroce_dev	*dev;
 	struct sk_buff		*skb;
 	struct sroce_flow_key	key;
 	bool			leftover;
+	bool			judged;
 	int			wc_flags;
 	struct sk_buff		*copies;
 	bool			copied;
@@ -158,31 +162,52 @@ static void sroce_flow_parse(struct sroce_flow_key *key, const struct sk_buff *s
 		sroce_flow_parse_ipv6(key, skb, at);
 }
 
-/* Is it in one of a net device's lists of addresses? */
-static bool sroce_flow_in_list(struct netdev_hw_addr_list *list, const u8 *addr)
+/* Is it a rule that adds its address to those of the net device? */
+static bool sroce_flow_has_address(const struct sroce_flow *flow)
+{
+	return flow->type == IB_FLOW_ATTR_NORMAL && is_broadcast_ether_addr(flow->mask.dst) &&
+	       !is_broadcast_ether_addr(flow->value.dst) && !is_zero_ether_addr(flow->value.dst);
+}
+
+/* How many rules have added this address */
+static int sroce_flow_users(const struct sroce_dev *dev, const u8 *addr)
+{
+	const struct sroce_flow *flow;
+	int n = 0;
+
+	list_for_each_entry_rcu(flow, &dev->flows, list)
+		n += READ_ONCE(flow->filtered) && sroce_flow_has_address(flow) &&
+		     ether_addr_equal(flow->value.dst, addr);
+	return n;
+}
+
+/*
+ * Has anybody else added this address to one of the net device's lists?  The list is
+ * read under RCU: a driver may hold here what it takes inside the list's lock.
+ */
+static bool sroce_flow_in_list(const struct sroce_dev *dev, struct netdev_hw_addr_list *list,
+			       const u8 *addr)
 {
 	struct netdev_hw_addr *ha;
 
-	netdev_hw_addr_list_for_each(ha, list)
-		if (ether_addr_equal(ha->addr, addr))
-			return true;
+	list_for_each_entry_rcu(ha, &list->list, list)
+		if (!memcmp(ha->addr, addr, ETH_ALEN))
+			return READ_ONCE(ha->refcount) - READ_ONCE(ha->sync_cnt) >
+			       sroce_flow_users(dev, addr);
 	return false;
 }
 
 /* Is it a frame that this host's stack has no use for? */
-static bool sroce_flow_leftover(struct net_device *netdev, const struct sk_buff *skb,
+static bool sroce_flow_leftover(const struct sroce_dev *dev, const struct sk_buff *skb,
 				const u8 *dst)
 {
-	bool known;
+	struct net_device *netdev = skb->dev;
 
 	if (rcu_access_pointer(netdev->rx_handler) || is_broadcast_ether_addr(dst))
 		return false;
-	if (!is_multicast_ether_addr(dst) && skb->pkt_type != PACKET_OTHERHOST)
-		return false;
-	netif_addr_lock_bh(netdev);
-	known = sroce_flow_in_list(is_multicast_ether_addr(dst) ? &netdev->mc : &netdev->uc, dst);
-	netif_addr_unlock_bh(netdev);
-	return !known;
+	if (is_multicast_ether_addr(dst))
+		return !sroce_flow_in_list(dev, &netdev->mc, dst);
+	return skb->pkt_type == PACKET_OTHERHOST && !sroce_flow_in_list(dev, &netdev->uc, dst);
 }
 
 /* ---------------------------------------------------------------- frames to queue pairs */
@@ -256,7 +281,16 @@ static void sroce_flow_give(const struct sroce_flow *flow, struct sroce_flow_fra
 	sroce_qp_put(qp);
 }
 
-static bool sroce_flow_matches(const struct sroce_flow *flow, const struct sroce_flow_frame *frame)
+static bool sroce_flow_is_leftover(struct sroce_flow_frame *frame)
+{
+	if (!frame->judged) {
+		frame->judged = true;
+		frame->leftover = sroce_flow_leftover(frame->dev, frame->skb, frame->key.dst);
+	}
+	return frame->leftover;
+}
+
+static bool sroce_flow_matches(const struct sroce_flow *flow, struct sroce_flow_frame *frame)
 {
 	const u64 *mask = (const u64 *)&flow->mask;
 	const u64 *value = (const u64 *)&flow->value;
@@ -268,9 +302,9 @@ static bool sroce_flow_matches(const struct sroce_flow *flow, const struct sroce
 	case IB_FLOW_ATTR_SNIFFER:
 		return true;
 	case IB_FLOW_ATTR_MC_DEFAULT:
-		return frame->leftover && is_multicast_ether_addr(frame->key.dst);
+		return is_multicast_ether_addr(frame->key.dst) && sroce_flow_is_leftover(frame);
 	case IB_FLOW_ATTR_ALL_DEFAULT:
-		return frame->leftover;
+		return sroce_flow_is_leftover(frame);
 	}
 	for (i = 0; i < sizeof(flow->mask) / sizeof(*mask); i++)
 		differs |= (key[i] ^ value[i]) & mask[i];
@@ -305,13 +339,12 @@ static bool sroce_flow_steer(const struct sroce_dev *dev, struct sroce_flow_fram
 static unsigned int sroce_flow_ingress(void *priv, struct sk_buff *skb,
 				       const struct nf_hook_state *state)
 {
-	struct sroce_flow_frame frame = { .skb = skb };
 	struct sroce_dev *dev = priv;
+	struct sroce_flow_frame frame = { .dev = dev, .skb = skb };
 
 	if (!skb_mac_header_was_set(skb) || skb_mac_offset(skb) > -ETH_HLEN)
 		return NF_ACCEPT;
 	sroce_flow_parse(&frame.key, skb);
-	frame.leftover = sroce_flow_leftover(skb->dev, skb, frame.key.dst);
 	if (frame.key.l4 && (skb->ip_summed == CHECKSUM_UNNECESSARY ||
 			     skb->ip_summed == CHECKSUM_PARTIAL))
 		frame.wc_flags = IB_WC_IP_CSUM_OK;
@@ -334,14 +367,13 @@ static unsigned int sroce_flow_ingress(void *priv, struct sk_buff *skb,
  */
 void sroce_flow_loopback(struct sroce_dev *dev, struct sk_buff *skb)
 {
-	struct sroce_flow_frame frame = { .skb = skb };
+	struct sroce_flow_frame frame = { .dev = dev, .skb = skb };
 	const u8 *dst = eth_hdr(skb)->h_dest;
 
 	if (list_empty(&dev->flows) ||
 	    !(is_multicast_ether_addr(dst) || ether_addr_equal(dst, skb->dev->dev_addr)))
 		return;
 	sroce_flow_parse(&frame.key, skb);
-	frame.leftover = sroce_flow_leftover(skb->dev, skb, dst);
 	sroce_flow_steer(dev, &frame);
 }
 
@@ -363,8 +395,7 @@ static int sroce_flow_filter(struct sroce_flow *flow, struct net_device *netdev,
 		err = dev_set_allmulti(netdev, want ? 1 : -1);
 		break;
 	default:
-		if (!is_broadcast_ether_addr(flow->mask.dst) ||
-		    is_broadcast_ether_addr(flow->value.dst) || is_zero_ether_addr(flow->value.dst))
+		if (!sroce_flow_has_address(flow))
 			return 0;
 		if (is_multicast_ether_addr(flow->value.dst))
 			err = want ? dev_mc_add(netdev, flow->value.dst) :
@@ -374,7 +405,7 @@ static int sroce_flow_filter(struct sroce_flow *flow, struct net_device *netdev,
 				     dev_uc_del(netdev, flow->value.dst);
 	}
 	if (!err)
-		flow->filtered = want;
+		WRITE_ONCE(flow->filtered, want);
 	return err;
 }
 
