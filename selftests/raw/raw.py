@@ -36,6 +36,8 @@ SPEC_UDP = 0x41
 NORMAL, ALL_DEFAULT, MC_DEFAULT, SNIFFER = range(4)
 DONT_TRAP = 2
 SUCCESS, LOC_LEN_ERR, FLUSHED = 0, 1, 5
+WC_IP_CSUM_OK = 4
+SOL_PACKET, PACKET_VNET_HDR = 263, 15
 PATIENCE = 20		# seconds until what should come counts as lost
 ETH_P_ALL = 3
 BUFFER, SLOTS = 10000, 16
@@ -89,6 +91,26 @@ def packet_socket(where, netdev):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         s.bind((netdev, ETH_P_ALL))
         return s
+
+
+class Skip(Exception):
+    """A test point that is not possible here."""
+
+
+def run(*argv):
+    """A command's output; it has to succeed."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f'{" ".join(argv)}: {done.stdout}{done.stderr}'
+    return done.stdout
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
 
 
 class Raw:
@@ -154,7 +176,7 @@ class Test:
     """Both ends, and the test points: methods whose names begin with "t_"."""
 
     def __init__(self, device, where, netdev, peer_where, peer_netdev):
-        self.device, self.peer_where = device, peer_where
+        self.device, self.peer_where, self.peer_netdev = device, peer_where, peer_netdev
         self.ctx = Context(name=device)
         self.peer = packet_socket(peer_where, peer_netdev)
         self.mtu = int(subprocess.run(
@@ -307,6 +329,48 @@ class Test:
         self.peer.send(frame)
         assert raw.next() == frame
 
+    def t_csum_ok(self):
+        """IBV_WC_IP_CSUM_OK if the sums were checked, and only then"""
+        raw = self.raw()
+        raw.rule(EthSpec(dst_mac=GROUP))
+        good = udp_frame(GROUP, 1, 2, b'sums')
+        bad = good[:24] + bytes([good[24] ^ 1]) + good[25:]	# of the IPv4 header
+        pseudo = bytes([1, 1, 1, 1, 2, 2, 2, 2, 0, 17, 0, 12])
+        partial = struct.pack('=BBHHHH', 1, 0, 0, 0, 34, 6)	# UDP's is still to be made
+        with contextlib.closing(packet_socket(self.peer_where, self.peer_netdev)) as peer:
+            peer.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+            for what, header, frame, flag in (
+                    ('not checked', bytes(10), good, 0), ('right', partial, good, WC_IP_CSUM_OK),
+                    ('a wrong IPv4 header', partial, bad, 0)):
+                sent = frame
+                if header == partial:
+                    sent = frame[:40] + struct.pack('!H', ~inet_sum(pseudo) & 0xffff) + frame[42:]
+                peer.send(header + sent)
+                wc = raw.poll()
+                assert wc and wc.status == SUCCESS, what
+                got = raw.mr.read(wc.byte_len, wc.wr_id * BUFFER)
+                assert got == frame, f'{what}: {got.hex()} is not {frame.hex()}'
+                assert wc.wc_flags & WC_IP_CSUM_OK == flag, f'{what}: flags {wc.wc_flags}'
+
+    def t_sctp(self):
+        """SCTP comes with its own checksum"""
+        raw = self.raw()
+        raw.rule(Ipv4ExtSpec(dst_ip='10.77.0.1', proto=132))
+        with namespace(self.peer_where):
+            try:
+                s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP)
+            except OSError as error:
+                raise Skip('no SCTP in this kernel') from error
+        s.setblocking(False)
+        with contextlib.closing(s):
+            with contextlib.suppress(BlockingIOError):
+                s.connect(('10.77.0.1', 9))
+            frame = raw.next()
+        assert frame, 'there is no INIT'
+        sctp = frame[34:]
+        want = struct.pack('<I', crc32c(sctp[:8] + bytes(4) + sctp[12:]))
+        assert sctp[8:12] == want, f'{sctp[8:12].hex()} is not {want.hex()}'
+
     def t_too_long(self):
         """a frame that does not fit is an error"""
         raw = self.raw(size=100)
@@ -381,6 +445,8 @@ def main():
         try:
             point()
             print(f'ok {number} - {point.__doc__}', flush=True)
+        except Skip as reason:
+            print(f'ok {number} - {point.__doc__} # SKIP {reason}', flush=True)
         except Exception:		# pylint: disable=broad-except
             failed += 1
             print(f'not ok {number} - {point.__doc__}')

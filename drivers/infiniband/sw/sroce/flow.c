@@ -61,7 +61,7 @@ struct sroce_flow {
  * @key: its headers
  * @leftover: the stack would not take it, if @judged
  * @judged: a rule wanted to know that
- * @wc_flags: for completions
+ * @wc_flags: for completions, if @copied
  * @copies: it as it was on the wire, or several that were merged, chained by @next
  * @copied: @copies were made
  */
@@ -215,7 +215,7 @@ static bool sroce_flow_leftover(const struct sroce_dev *dev, const struct sk_buf
 /* A copy of one frame as it was on the wire: linear, with its tag and its checksums, or NULL */
 static struct sk_buff *sroce_flow_complete(struct sk_buff *skb)
 {
-	if (skb->ip_summed == CHECKSUM_PARTIAL && skb_checksum_help(skb))
+	if (skb->ip_summed == CHECKSUM_PARTIAL && skb_csum_hwoffload_help(skb, 0))
 		goto drop;
 	if (skb_vlan_tag_present(skb)) {
 		skb = __vlan_hwaccel_push_inside(skb);
@@ -262,6 +262,22 @@ static struct sk_buff *sroce_flow_copy(struct sk_buff *skb)
 	return first;
 }
 
+/* Did somebody check the sums of TCP or UDP, and is that of an IPv4 header right too? */
+static bool sroce_flow_checksum_ok(const struct sroce_flow_frame *frame)
+{
+	const struct ethhdr *eth;
+	const struct iphdr *ip;
+
+	if (!frame->copies || !frame->key.l4 || (frame->skb->ip_summed != CHECKSUM_UNNECESSARY &&
+						 frame->skb->ip_summed != CHECKSUM_PARTIAL))
+		return false;
+	if (frame->key.l3 != 4)
+		return true;
+	eth = (const struct ethhdr *)frame->copies->data;
+	ip = (const void *)(eth + 1) + (eth_type_vlan(eth->h_proto) ? VLAN_HLEN : 0);
+	return !ip_fast_csum(ip, ip->ihl);
+}
+
 static void sroce_flow_give(const struct sroce_flow *flow, struct sroce_flow_frame *frame)
 {
 	struct sroce_qp *qp = flow->qp;
@@ -271,6 +287,7 @@ static void sroce_flow_give(const struct sroce_flow *flow, struct sroce_flow_fra
 	if (!frame->copied) {
 		frame->copied = true;
 		frame->copies = sroce_flow_copy(frame->skb);
+		frame->wc_flags = sroce_flow_checksum_ok(frame) ? IB_WC_IP_CSUM_OK : 0;
 	}
 	if (!kref_get_unless_zero(&qp->ref))
 		return;
@@ -345,9 +362,6 @@ static unsigned int sroce_flow_ingress(void *priv, struct sk_buff *skb,
 	if (!skb_mac_header_was_set(skb) || skb_mac_offset(skb) > -ETH_HLEN)
 		return NF_ACCEPT;
 	sroce_flow_parse(&frame.key, skb);
-	if (frame.key.l4 && (skb->ip_summed == CHECKSUM_UNNECESSARY ||
-			     skb->ip_summed == CHECKSUM_PARTIAL))
-		frame.wc_flags = IB_WC_IP_CSUM_OK;
 	if (!sroce_flow_steer(dev, &frame))
 		return NF_ACCEPT;
 	local_bh_disable();
