@@ -113,6 +113,16 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
+@contextlib.contextmanager
+def link(netdev, name='sroce_other'):
+    """Within it, another net device has an RDMA device."""
+    run('rdma', 'link', 'add', name, 'type', 'sroce', 'netdev', netdev)
+    try:
+        yield Context(name=name)
+    finally:
+        subprocess.run(['rdma', 'link', 'delete', name], check=False)
+
+
 class Raw:
     """A raw packet queue pair with buffers to receive into."""
 
@@ -370,6 +380,36 @@ class Test:
         sctp = frame[34:]
         want = struct.pack('<I', crc32c(sctp[:8] + bytes(4) + sctp[12:]))
         assert sctp[8:12] == want, f'{sctp[8:12].hex()} is not {want.hex()}'
+
+    def t_moved(self):
+        """rules keep their addresses when the net device changes its namespace"""
+        run('ip', 'link', 'add', 'sr_move', 'up', 'type', 'dummy')
+        run('ip', 'netns', 'add', 'sr_moved')
+        try:
+            with link('sr_move') as ctx:
+                raw = Raw(ctx)
+                raw.rule(EthSpec(dst_mac=GROUP))
+                raw.rule(EthSpec(dst_mac=PEER))
+                raw.rule(flow_type=SNIFFER)
+
+                def addresses(*inside):
+                    return (run(*inside, 'ip', 'maddress', 'show', 'dev', 'sr_move').count(GROUP),
+                            run(*inside, 'bridge', 'fdb', 'show', 'dev', 'sr_move').count(PEER),
+                            'promiscuity 0' not in run(*inside, 'ip', '-d', 'link', 'show',
+                                                       'dev', 'sr_move'))
+                inside = ('ip', 'netns', 'exec', 'sr_moved')
+                assert addresses() == (1, 1, True), addresses()
+                run('ip', 'link', 'set', 'sr_move', 'netns', 'sr_moved')
+                assert addresses(*inside) == (1, 1, True), addresses(*inside)
+                run(*inside, 'ip', 'link', 'set', 'sr_move', 'netns', '1')
+                run('ip', 'link', 'set', 'sr_move', 'up')
+                assert addresses() == (1, 1, True), addresses()
+                raw.close()
+                ctx.close()
+                assert addresses() == (0, 0, False), addresses()
+        finally:
+            subprocess.run(['ip', 'netns', 'delete', 'sr_moved'], check=False)
+            subprocess.run(['ip', 'link', 'delete', 'sr_move'], check=False)
 
     def t_too_long(self):
         """a frame that does not fit is an error"""

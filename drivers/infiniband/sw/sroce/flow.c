@@ -501,6 +501,26 @@ void sroce_flow_unbind(struct sroce_dev *dev, struct net_device *netdev)
 		sroce_flow_filter(flow, netdev, false);
 }
 
+/**
+ * sroce_flow_moved - the net device is in another net namespace now
+ * @dev: device
+ * @netdev: its net device, which has lost all addresses that were added
+ *
+ * Context: rtnl.
+ */
+void sroce_flow_moved(struct sroce_dev *dev, struct net_device *netdev)
+{
+	struct sroce_flow *flow;
+
+	list_for_each_entry(flow, &dev->flows, list) {
+		if (!flow->filtered || !sroce_flow_has_address(flow))
+			continue;
+		flow->filtered = false;
+		if (sroce_flow_filter(flow, netdev, true))
+			ibdev_warn(&dev->ibdev, "a flow steering rule has lost its address\n");
+	}
+}
+
 /* Sets a part of what a rule matches; -EINVAL when it contradicts what is set already */
 static int sroce_flow_set(struct sroce_flow *flow, void *part, const void *value,
 			  const void *mask, size_t bytes)

@@ -60,6 +60,7 @@ struct ib_flow *sroce_create_flow(struct ib_qp *ibqp, struct ib_flow_attr *attr,
 				  struct ib_udata *udata);
 int sroce_destroy_flow(struct ib_flow *ibflow);
 void sroce_flow_unbind(struct sroce_dev *dev, struct net_device *netdev);
+void sroce_flow_moved(struct sroce_dev *dev, struct net_device *netdev);
 void sroce_flow_loopback(struct sroce_dev *dev, struct sk_buff *skb);
 
 #endif /* SROCE_FLOW_H */

@@ -196,7 +196,8 @@ static int sroce_netdev_event(struct notifier_block *nb, unsigned long event, vo
 		sroce_port_unbind(dev);
 		sroce_port_orphan(dev);
 		break;
-	case NETDEV_REGISTER:
+	case NETDEV_REGISTER:	/* in another net namespace */
+		sroce_flow_moved(dev, netdev);
 		sroce_address_changed(dev, netdev);
 		fallthrough;
 	case NETDEV_UP:
