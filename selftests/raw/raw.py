@@ -381,6 +381,31 @@ class Test:
         want = struct.pack('<I', crc32c(sctp[:8] + bytes(4) + sctp[12:]))
         assert sctp[8:12] == want, f'{sctp[8:12].hex()} is not {want.hex()}'
 
+    def t_loopback_device(self):
+        """over the loopback device a frame comes once"""
+        run('ip', 'link', 'set', 'lo', 'up')
+        with link('lo') as ctx:
+            raw = Raw(ctx)
+            try:
+                raw.rule(EthSpec(dst_mac=GROUP))
+                for dst in (GROUP, '00:00:00:00:00:00'):
+                    if dst != GROUP:
+                        raw.rule(EthSpec(dst_mac=dst), TcpUdpSpec(SPEC_UDP, dst_port=7))
+                    frame = udp_frame(dst, 1, 7, b'round')
+                    assert raw.poll(0) is None
+                    raw.mr.write(frame, len(frame), offset=SLOTS * BUFFER)
+                    sge = SGE(raw.mr.buf + SLOTS * BUFFER, len(frame), raw.mr.lkey)
+                    raw.qp.post_send(SendWR(wr_id=1000, opcode=WR_SEND, num_sge=1, sg=[sge],
+                                            send_flags=SIGNALED))
+                    done = [raw.poll(), raw.poll()]
+                    assert all(done), 'the frame did not come'
+                    assert sorted(wc.wr_id == 1000 for wc in done) == [False, True]
+                    again = raw.poll(1)
+                    assert again is None, 'the frame came twice'
+            finally:
+                raw.close()
+                ctx.close()
+
     def t_moved(self):
         """rules keep their addresses when the net device changes its namespace"""
         run('ip', 'link', 'add', 'sr_move', 'up', 'type', 'dummy')

@@ -376,7 +376,8 @@ static unsigned int sroce_flow_ingress(void *priv, struct sk_buff *skb,
  * @dev: device
  * @skb: frame, its data at the Ethernet header; not consumed
  *
- * A NIC does so with what is for its own address or for a group.
+ * A NIC does so with what is for its own address or for a group.  From a loopback device
+ * all comes back anyway.
  * Context: RCU read section, softirqs disabled, no lock held.
  */
 void sroce_flow_loopback(struct sroce_dev *dev, struct sk_buff *skb)
@@ -384,7 +385,7 @@ void sroce_flow_loopback(struct sroce_dev *dev, struct sk_buff *skb)
 	struct sroce_flow_frame frame = { .dev = dev, .skb = skb };
 	const u8 *dst = eth_hdr(skb)->h_dest;
 
-	if (list_empty(&dev->flows) ||
+	if (list_empty(&dev->flows) || skb->dev->flags & IFF_LOOPBACK ||
 	    !(is_multicast_ether_addr(dst) || ether_addr_equal(dst, skb->dev->dev_addr)))
 		return;
 	sroce_flow_parse(&frame.key, skb);
