@@ -13,6 +13,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter_netdev.h>
+#include <linux/percpu.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/dsfield.h>
@@ -371,13 +372,19 @@ static unsigned int sroce_flow_ingress(void *priv, struct sk_buff *skb,
 	return NF_STOLEN;
 }
 
+/* Queue pairs that answer each other from within each other's loops, at the most */
+#define SROCE_FLOW_DEPTH	4
+
+static DEFINE_PER_CPU(unsigned int, sroce_flow_depth);
+
 /**
  * sroce_flow_loopback - give a frame that is sent to the rules here
  * @dev: device
  * @skb: frame, its data at the Ethernet header; not consumed
  *
  * A NIC does so with what is for its own address or for a group.  From a loopback device
- * all comes back anyway.
+ * all comes back anyway.  Who receives may send at once what others have posted to him:
+ * what that leads to ends at some depth, and frames are lost.
  * Context: RCU read section, softirqs disabled, no lock held.
  */
 void sroce_flow_loopback(struct sroce_dev *dev, struct sk_buff *skb)
@@ -388,8 +395,11 @@ void sroce_flow_loopback(struct sroce_dev *dev, struct sk_buff *skb)
 	if (list_empty(&dev->flows) || skb->dev->flags & IFF_LOOPBACK ||
 	    !(is_multicast_ether_addr(dst) || ether_addr_equal(dst, skb->dev->dev_addr)))
 		return;
-	sroce_flow_parse(&frame.key, skb);
-	sroce_flow_steer(dev, &frame);
+	if (__this_cpu_inc_return(sroce_flow_depth) <= SROCE_FLOW_DEPTH) {
+		sroce_flow_parse(&frame.key, skb);
+		sroce_flow_steer(dev, &frame);
+	}
+	__this_cpu_dec(sroce_flow_depth);
 }
 
 /* ---------------------------------------------------------------- rules */

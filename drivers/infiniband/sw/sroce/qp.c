@@ -221,7 +221,7 @@ static void sroce_qp_report(struct sroce_qp *qp, u32 events)
 	}
 }
 
-/* Frames that one caller transmits of a datagram queue pair */
+/* Frames that one caller transmits, at the most, of a queue pair without a window */
 #define SROCE_TRANSMIT_BUDGET	(8 * SROCE_TX_BUDGET)
 
 /*
@@ -229,7 +229,8 @@ static void sroce_qp_report(struct sroce_qp *qp, u32 events)
  * one at it leave theirs to him.  Softirqs are disabled, the lock is dropped.
  *
  * Of a stream there is no more than its window, or than this CPU builds itself.
- * Datagrams can come from other CPUs without end; the worker goes on with those.
+ * Datagrams and raw frames can come from other CPUs without end; the worker goes on with
+ * those, with raw frames on this CPU, to keep their order.
  */
 static void sroce_qp_transmit(struct sroce_qp *qp)
 	__must_hold(&qp->lock)
@@ -242,7 +243,10 @@ static void sroce_qp_transmit(struct sroce_qp *qp)
 	qp->transmitting = true;
 	qp->transmit_cpu = smp_processor_id();
 	while (!skb_queue_empty(&qp->tx)) {
-		if (frames > SROCE_TRANSMIT_BUDGET && sroce_qp_is_datagram(qp)) {
+		if (frames > SROCE_TRANSMIT_BUDGET &&
+		    (sroce_qp_is_datagram(qp) || sroce_qp_is_raw(qp))) {
+			if (sroce_qp_is_raw(qp))
+				qp->work_cpu = qp->transmit_cpu;
 			sroce_qp_work_due(qp, SROCE_WORK_NOW);
 			break;
 		}
