@@ -29,6 +29,7 @@ from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.spec import EthSpec, Ipv4ExtSpec, TcpUdpSpec
 from pyverbs.wr import RecvWR, SGE, SendWR
+from rss import RssPoints
 
 QPT_RAW, LOCAL_WRITE, WR_SEND = 8, 1, 2
 SIGNALED, INLINE, IP_CSUM = 2, 8, 16
@@ -182,7 +183,7 @@ class Raw:
             thing.close()
 
 
-class Test:
+class Test(RssPoints):
     """Both ends, and the test points: methods whose names begin with "t_"."""
 
     def __init__(self, device, where, netdev, peer_where, peer_netdev):
@@ -502,7 +503,7 @@ class Test:
 def main():
     only = sys.argv[6] if len(sys.argv) > 6 else ''
     test = Test(*sys.argv[1:6])
-    points = [getattr(test, n) for n in vars(Test) if n.startswith('t_')]
+    points = [getattr(test, n) for n in (*vars(Test), *vars(RssPoints)) if n.startswith('t_')]
     points = [p for p in points if only in p.__doc__]
     failed = 0
     print('TAP version 13', flush=True)

@@ -99,6 +99,8 @@ static u32 sroce_rss_input(const struct sroce_rss *rss, const struct sroce_flow_
 	u32 dst = v6 ? SROCE_RX_HASH_DST_IPV6 : SROCE_RX_HASH_DST_IPV4;
 	u32 sport = udp ? SROCE_RX_HASH_SRC_PORT_UDP : SROCE_RX_HASH_SRC_PORT_TCP;
 	u32 dport = udp ? SROCE_RX_HASH_DST_PORT_UDP : SROCE_RX_HASH_DST_PORT_TCP;
+	/* the first of several fragments goes where the others go, which have no ports */
+	bool ports = key->l4 && !(key->flags & IB_IPV4_MORE_FRAG);
 	u32 bytes = v6 ? 16 : 4, n = 0;
 
 	if (!key->l3)
@@ -111,11 +113,11 @@ static u32 sroce_rss_input(const struct sroce_rss *rss, const struct sroce_flow_
 		memcpy(input + n, key->daddr, bytes);
 		n += bytes;
 	}
-	if (key->l4 && rss->fields & sport) {
+	if (ports && rss->fields & sport) {
 		memcpy(input + n, &key->sport, sizeof(key->sport));
 		n += sizeof(key->sport);
 	}
-	if (key->l4 && rss->fields & dport) {
+	if (ports && rss->fields & dport) {
 		memcpy(input + n, &key->dport, sizeof(key->dport));
 		n += sizeof(key->dport);
 	}
